@@ -1,0 +1,128 @@
+//! The host as two traits: [`NodeDevices`] (hardware) and [`Hypervisor`] (domains). Rank 1; the rooms below are rank 2.
+//!
+//! 1. A read either is complete or is an error: an empty list means "none", never "could not look".
+//! 2. Nothing here decides; it reports what is and does what it is told, once.
+//! 3. Only `libvirt/` knows the virt crates, only `sysfs.rs` knows kernel paths, only this room starts programs.
+
+#[cfg(feature = "libvirt")]
+pub mod libvirt;
+pub mod sim;
+pub mod sysfs;
+
+use std::fmt::Debug;
+
+use async_trait::async_trait;
+use tokio::sync::broadcast;
+
+use crate::model::{HostScan, InstanceUuid, Mdev, MdevUuid, NewMdev, Parent, ParentAddr};
+
+/// Why the host did not do what was asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HostError {
+    /// libvirt cannot be reached; nothing was done.
+    #[error("libvirt cannot be reached: {0}")]
+    Unreachable(String),
+    /// The call was made and its answer was lost; whether it took effect has to be looked up.
+    #[error("the outcome of {0} is not known")]
+    OutcomeUnknown(String),
+    /// The named thing is not there.
+    #[error("{0} is not there")]
+    NotFound(String),
+    /// The device is open or a domain uses it.
+    #[error("{0} is in use")]
+    InUse(String),
+    /// The parent has no room for the type at this moment.
+    #[error("no room: {0}")]
+    NoRoom(String),
+    /// libvirt does not accept the XML.
+    #[error("libvirt refuses the XML: {0}")]
+    InvalidXml(String),
+    /// A read failed or its answer could not be understood: unknown, not free.
+    #[error("cannot read {what}: {why}")]
+    Unreadable {
+        /// What was to be read.
+        what: String,
+        /// The reason.
+        why: String,
+    },
+    /// The host cannot do it at all.
+    #[error("not supported: {0}")]
+    NotSupported(String),
+    /// libvirt, mdevctl or the kernel refused.
+    #[error("the host refuses: {0}")]
+    Refused(String),
+}
+
+/// Something moved on the host. Events only wake; whoever wakes looks at everything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HostEvent {
+    /// A node device came, went or changed.
+    NodeDevices,
+    /// A domain was defined, undefined, started or stopped.
+    Domain(InstanceUuid),
+    /// The connection to libvirt is there (again).
+    Connected,
+    /// The connection to libvirt is lost.
+    Disconnected,
+}
+
+/// Parents and mediated devices.
+#[async_trait]
+pub trait NodeDevices: Send + Sync + Debug {
+    /// Looks at all parents (and physical functions of VFs) and all mediated devices, active and only defined.
+    async fn scan(&self) -> Result<HostScan, HostError>;
+
+    /// Looks again at every function of one card ([`Parent::card`]); empty if the card is not there.
+    async fn scan_card(&self, card: &ParentAddr) -> Result<Vec<Parent>, HostError>;
+
+    /// All devices with this UUID, usually none or one.
+    async fn find(&self, uuid: MdevUuid) -> Result<Vec<Mdev>, HostError>;
+
+    /// Makes a device active and defines it persistently, with autostart. Doing it again is no error: what exists
+    /// with the same UUID, parent and type is left as it is. Another device under that UUID is `Refused`.
+    async fn create(&self, new: &NewMdev) -> Result<(), HostError>;
+
+    /// Stops the device and removes its definition, under this parent only. One that is not there is no error; one
+    /// that is open is `InUse` and stays.
+    async fn remove(&self, uuid: MdevUuid, parent: &ParentAddr) -> Result<(), HostError>;
+
+    /// Changes from now on.
+    fn events(&self) -> broadcast::Receiver<HostEvent>;
+}
+
+/// A domain as libvirt has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Domain {
+    /// Its UUID.
+    pub uuid: InstanceUuid,
+    /// Its name, exactly as libvirt has it.
+    pub name: String,
+    /// It runs (or is paused).
+    pub running: bool,
+    /// It is defined persistently.
+    pub persistent: bool,
+    /// The live XML if it runs, else the defined one.
+    pub xml: String,
+}
+
+/// Domains.
+#[async_trait]
+pub trait Hypervisor: Send + Sync + Debug {
+    /// All domains, running or not.
+    async fn domains(&self) -> Result<Vec<Domain>, HostError>;
+
+    /// One domain, `None` if there is none.
+    async fn domain(&self, uuid: InstanceUuid) -> Result<Option<Domain>, HostError>;
+
+    /// Defines a domain, or replaces the definition of the same UUID and name.
+    async fn define(&self, xml: &str) -> Result<(), HostError>;
+
+    /// Removes the definition (with its NVRAM and managed save). One that is not there is no error.
+    async fn undefine(&self, uuid: InstanceUuid) -> Result<(), HostError>;
+
+    /// Starts a defined domain. One that runs is no error.
+    async fn start(&self, uuid: InstanceUuid) -> Result<(), HostError>;
+
+    /// Ends a running domain at once (libvirt's destroy). One that does not run is no error.
+    async fn stop(&self, uuid: InstanceUuid) -> Result<(), HostError>;
+}

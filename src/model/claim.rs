@@ -1,0 +1,235 @@
+//! The claim machine: states, roles and the one table of legal moves.
+//!
+//! ```text
+//!             reserve          create           start/attach
+//!   (none) ----------> Reserved ------> Ready -----------------> InUse
+//!      ^                  | undo          | undo, destroy          | ^
+//!      |                  v               v           suspend,stop v | resume,start
+//!      +--- row gone <-- Releasing <------+---------------------- Parked
+//! ```
+//! Only the store writes a state, and only through [`ClaimState::after`].
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::address::ParentAddr;
+use super::id::{ClaimId, InstanceUuid, InvalidName, MdevUuid, Usec};
+use super::mdev_type::{DeviceApi, TypeId};
+use super::vocab::{ResourceClass, TraitName};
+
+macro_rules! text_enum {
+    ($(#[$doc:meta])* $name:ident, $kind:literal { $($(#[$vdoc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum $name { $($(#[$vdoc])* #[serde(rename = $text)] $variant),+ }
+
+        impl $name {
+            /// Every value.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The word stored in the books and shown to people.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text),+ }
+            }
+        }
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+        impl FromStr for $name {
+            type Err = InvalidName;
+            fn from_str(text: &str) -> Result<Self, InvalidName> {
+                match text { $($text => Ok(Self::$variant),)+ _ => Err(InvalidName::new($kind, text, "unknown word")) }
+            }
+        }
+    };
+}
+pub(crate) use text_enum;
+
+text_enum!(
+    /// Where a claim stands.
+    ClaimState, "claim state" {
+        /// Booked; its device is not made yet.
+        Reserved = "reserved",
+        /// The device exists and nobody uses it.
+        Ready = "ready",
+        /// A running VM has it.
+        InUse = "in-use",
+        /// The VM is off or suspended; the device stays booked.
+        Parked = "parked",
+        /// On its way out.
+        Releasing = "releasing",
+    }
+);
+
+text_enum!(
+    /// What the claim is to its instance.
+    ClaimRole, "claim role" {
+        /// The instance's own device.
+        Primary = "primary",
+    }
+);
+
+text_enum!(
+    /// What may happen to a claim.
+    ClaimEvent, "claim event" {
+        /// The device was made and read back.
+        Created = "created",
+        /// The domain runs with it.
+        Started = "started",
+        /// The domain is off.
+        Stopped = "stopped",
+        /// Destroy, or the undo of a reservation.
+        Release = "release",
+        /// The making of the device was undone.
+        Uncreated = "uncreated",
+    }
+);
+
+/// The event is not legal in this state; nothing was changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a claim that is {state} cannot become {event}")]
+pub struct IllegalMove {
+    /// Where the claim stands.
+    pub state: ClaimState,
+    /// What was asked of it.
+    pub event: ClaimEvent,
+}
+
+impl ClaimState {
+    /// The table of legal moves.
+    ///
+    /// # Errors
+    /// The pair is not in the table.
+    pub fn after(self, event: ClaimEvent) -> Result<Self, IllegalMove> {
+        use ClaimEvent as E;
+        use ClaimState as S;
+        match (self, event) {
+            // The same event twice is legal: steps and undos may be repeated after a crash.
+            (S::Reserved | S::Ready, E::Created) => Ok(S::Ready),
+            (S::Ready | S::Reserved, E::Uncreated) => Ok(S::Reserved),
+            (S::Ready | S::Parked | S::InUse, E::Started) => Ok(S::InUse),
+            (S::InUse | S::Parked | S::Ready, E::Stopped) => Ok(S::Parked),
+            // A stopped VM's device that was lost and made again stays booked for it.
+            (S::Parked, E::Created) => Ok(S::Parked),
+            (S::Reserved | S::Ready | S::InUse | S::Parked | S::Releasing, E::Release) => Ok(S::Releasing),
+            (state, event) => Err(IllegalMove { state, event }),
+        }
+    }
+}
+
+/// One row of the books: an instance holds one virtual device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    /// Key.
+    pub id: ClaimId,
+    /// Who holds it.
+    pub instance: InstanceUuid,
+    /// The device.
+    pub uuid: MdevUuid,
+    /// Where it is, or will be made.
+    pub parent: ParentAddr,
+    /// Its type on that parent.
+    pub mdev_type: TypeId,
+    /// The type's vendor name, the id when it has none.
+    pub type_name: String,
+    /// What it is to the guest.
+    pub device_api: DeviceApi,
+    /// The class it was asked for as.
+    pub resource_class: ResourceClass,
+    /// Which group of the request it serves.
+    pub group: String,
+    /// Traits that were required of it.
+    pub traits: BTreeSet<TraitName>,
+    /// Where it stands.
+    pub state: ClaimState,
+    /// What it is to the instance.
+    pub role: ClaimRole,
+    /// When it was booked.
+    pub created_usec: Usec,
+}
+
+/// Who starts, stops and undefines the instance's domain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DomainOwner {
+    /// We do: it came through `Spawn`.
+    Mdevirt,
+    /// An orchestrator does: it asked for devices only, through `Claim`.
+    Caller,
+}
+
+/// A VM that holds virtual devices.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Instance {
+    /// The domain's UUID.
+    pub uuid: InstanceUuid,
+    /// The domain's name, as given.
+    pub name: String,
+    /// Who owns the domain.
+    pub owner: DomainOwner,
+    /// SHA-256 over the request and the domain XML, to tell a repeat from another request.
+    pub request_digest: String,
+    /// When it was booked.
+    pub created_usec: Usec,
+}
+
+/// A device that this service made, in use or kept for reuse. What is not here is foreign.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnDevice {
+    /// The device.
+    pub uuid: MdevUuid,
+    /// Where it is.
+    pub parent: ParentAddr,
+    /// Its type there.
+    pub type_id: TypeId,
+    /// The type's vendor name, the id when it has none.
+    pub type_name: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_drawn_moves_are_legal() {
+        let legal: Vec<String> = ClaimState::ALL
+            .iter()
+            .flat_map(|s| ClaimEvent::ALL.iter().map(move |e| (*s, *e)))
+            .filter_map(|(s, e)| s.after(e).ok().map(|to| format!("{s} {e} {to}")))
+            .collect();
+        assert_eq!(
+            legal,
+            [
+                "reserved created ready",
+                "reserved release releasing",
+                "reserved uncreated reserved",
+                "ready created ready",
+                "ready started in-use",
+                "ready stopped parked",
+                "ready release releasing",
+                "ready uncreated reserved",
+                "in-use started in-use",
+                "in-use stopped parked",
+                "in-use release releasing",
+                "parked created parked",
+                "parked started in-use",
+                "parked stopped parked",
+                "parked release releasing",
+                "releasing release releasing",
+            ]
+        );
+    }
+
+    #[test]
+    fn words_come_back_and_others_are_refused() {
+        for state in ClaimState::ALL {
+            assert_eq!(state.as_str().parse::<ClaimState>().unwrap(), *state);
+        }
+        assert!("gone".parse::<ClaimState>().is_err());
+    }
+}

@@ -1,0 +1,31 @@
+//! Pure values: no I/O, no async, no clock, no randomness (rank 0).
+//!
+//! 1. A value that exists is valid: parsing is the only way in, and it names what it refuses.
+//! 2. States are enums with one table of legal moves each ([`claim`], [`journal`]).
+//! 3. Time and new ids come from outside, through [`Clock`] and [`Ids`].
+
+pub mod address;
+pub mod claim;
+pub mod fault;
+pub mod hostdev;
+pub mod id;
+pub mod inventory;
+pub mod job;
+pub mod journal;
+pub mod mdev_type;
+pub mod parent;
+pub mod request;
+pub mod vocab;
+
+pub use address::{NodeName, ParentAddr, PciAddress};
+pub use claim::{Claim, ClaimEvent, ClaimRole, ClaimState, DomainOwner, Instance, OwnDevice};
+pub use fault::{Fault, FaultKind};
+pub use hostdev::{DisplayWish, Hostdev};
+pub use id::{ClaimId, Clock, Ids, InstanceUuid, InvalidName, JobId, MdevUuid, Usec};
+pub use inventory::InventoryRecord;
+pub use job::Job;
+pub use journal::{OpKind, SagaEventRow, SagaRow, SagaState, StepEvent, StepStatus};
+pub use mdev_type::{DeviceApi, Framework, MdevType, TypeFacts, TypeId, TypeIdentity};
+pub use parent::{Finding, FindingKind, HostScan, Mdev, NewMdev, Parent};
+pub use request::{Group, Request};
+pub use vocab::{ResourceClass, TraitName};

@@ -1,0 +1,2 @@
+//! Pure decisions with reasons (rank 1).
+pub mod mapping;

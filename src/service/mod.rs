@@ -1,0 +1,2 @@
+//! The use cases (rank 4).
+pub mod api;
