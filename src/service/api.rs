@@ -1,9 +1,14 @@
 //! What callers hand in and get back; the bus and the command line are thin over these.
 
+use std::fmt::Debug;
+
+use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
+use tokio::sync::broadcast;
 
 use crate::model::{
-    ClaimRole, ClaimState, DisplayWish, Finding, InstanceUuid, JobId, MdevUuid, ParentAddr, TraitName, TypeId,
+    ClaimRole, ClaimState, DeviceApi, DisplayWish, Fault, Finding, Framework, InstanceUuid, InventoryRecord,
+    Job, JobId, MdevUuid, ParentAddr, PciAddress, TraitName, TypeId,
 };
 
 /// `Spawn`.
@@ -140,4 +145,116 @@ pub struct StatusView {
     pub foreign: Vec<MdevView>,
     /// Everything worth an operator's look.
     pub findings: Vec<Finding>,
+}
+
+/// A parent as `device list --json` shows it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DeviceView {
+    /// PCI address or node name.
+    pub address: ParentAddr,
+    /// Product text, else the driver, else the node name.
+    pub name: String,
+    /// How it makes slices; `null` for a physical function whose VFs are the parents.
+    pub framework: Option<Framework>,
+    /// Of a VF.
+    pub physical_function: Option<PciAddress>,
+    /// As `0x10de`; `null` without PCI.
+    pub vendor_id: Option<String>,
+    /// As `0x25b6`; `null` without PCI.
+    pub device_id: Option<String>,
+    /// NUMA node.
+    pub numa_node: Option<u32>,
+    /// IOMMU group.
+    pub iommu_group: Option<u32>,
+    /// `ok`, or why it has no inventory.
+    pub status: String,
+    /// What it offers.
+    pub types: Vec<TypeView>,
+    /// The devices on it.
+    pub mdevs: Vec<MdevView>,
+}
+
+/// A type as `device list --json` shows it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TypeView {
+    /// Local id.
+    pub id: TypeId,
+    /// Vendor name; `null` when the driver gives none.
+    pub name: Option<String>,
+    /// Device API.
+    pub device_api: DeviceApi,
+    /// Free at this moment.
+    pub available_instances: u32,
+    /// MiB.
+    pub framebuffer_mib: Option<u32>,
+    /// Display heads.
+    pub heads: Option<u32>,
+    /// Card-wide limit as the vendor states it.
+    pub max_instances: Option<u32>,
+}
+
+/// What changed; sent to everybody who listens.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    /// A job began.
+    JobNew(JobId),
+    /// A job moved on by a step.
+    JobChanged(JobId),
+    /// A job ended.
+    JobRemoved {
+        /// Which.
+        id: JobId,
+        /// `done`, `failed` or `stuck`.
+        result: String,
+    },
+    /// The inventory is not what it was.
+    Inventory,
+    /// The claims of an instance are not what they were.
+    Claim(InstanceUuid),
+    /// Status, findings or the connection to libvirt changed.
+    Status,
+}
+
+/// Everything a caller can ask. The bus and the tests see the service through this alone.
+#[async_trait]
+pub trait UseCases: Send + Sync + Debug {
+    /// Books, makes, writes, defines and starts; the job does it.
+    async fn spawn(&self, request: SpawnRequest) -> Result<Accepted, Fault>;
+    /// What [`UseCases::spawn`] would do.
+    async fn preview_spawn(&self, request: SpawnRequest) -> Result<SpawnResult, Fault>;
+    /// Stops and undefines the domain and gives the devices back. `instance` is a name or a UUID, here and below.
+    async fn destroy(&self, instance: &str, operation_id: Option<String>) -> Result<Accepted, Fault>;
+    /// Starts the domain; a device that is lost is made again under its UUID on its parent.
+    async fn start(&self, instance: &str, operation_id: Option<String>) -> Result<Accepted, Fault>;
+    /// Stops the domain; its devices stay booked.
+    async fn stop(&self, instance: &str, operation_id: Option<String>) -> Result<Accepted, Fault>;
+    /// Books and makes devices for a domain that the caller owns.
+    async fn claim(&self, request: ClaimRequest) -> Result<Accepted, Fault>;
+    /// Gives them back.
+    async fn release(&self, instance: &str, operation_id: Option<String>) -> Result<Accepted, Fault>;
+    /// Writes the instance's host devices into a domain XML.
+    async fn render_domain(
+        &self,
+        instance: &str,
+        domain_xml: &str,
+        display: DisplayWish,
+    ) -> Result<String, Fault>;
+    /// Parents with types and devices.
+    async fn devices(&self) -> Result<Vec<DeviceView>, Fault>;
+    /// One record per provider with a total above 0.
+    async fn inventory(&self) -> Result<Vec<InventoryRecord>, Fault>;
+    /// The books.
+    async fn instances(&self) -> Result<Vec<InstanceView>, Fault>;
+    /// Jobs under way, and those that ended since the daemon started (at most the last 1000).
+    async fn jobs(&self) -> Result<Vec<Job>, Fault>;
+    /// One job, also one of an earlier daemon.
+    async fn job(&self, id: JobId) -> Result<Job, Fault>;
+    /// Health in one record.
+    async fn status(&self) -> Result<StatusView, Fault>;
+    /// Reads the configuration again; a bad one leaves the running one in force and is the error. The warnings of a good one.
+    async fn reload(&self) -> Result<Vec<Finding>, Fault>;
+    /// The configuration in force, as TOML.
+    async fn config_text(&self) -> Result<String, Fault>;
+    /// Changes from now on.
+    fn changes(&self) -> broadcast::Receiver<Change>;
 }
