@@ -1,0 +1,138 @@
+"""Finding and running cases.
+
+A case file is cases/test_THEME.py; each function test_*(vm) in it is one test. The file may set
+  GPUS = {"mode": "vfio", "vfs": 4}   arguments of vm.gpus.load for all its tests (default rig.gpus.DEFAULT)
+  NEEDS_PACKAGE = True                the project's package is installed first; such files run after the others
+  OWN_VM = True                       the file gets a guest of its own, for what cannot be undone
+"""
+
+import importlib.util
+import time
+import traceback
+from dataclasses import dataclass, field
+
+from rig import gpus, host
+from rig.errors import RigError, Skip
+from rig.vm import Vm
+
+
+@dataclass
+class CaseFile:
+    """One file of cases/ with those of its tests that were asked for."""
+
+    theme: str
+    tests: list
+    gpus: dict
+    needs_package: bool
+    own_vm: bool
+
+
+@dataclass
+class Tally:
+    """What came of the tests so far."""
+
+    passed: int = 0
+    skipped: int = 0
+    failed: list = field(default_factory=list)
+
+    def summary(self):
+        """The last line of a run."""
+        return f"{self.passed} passed, {len(self.failed)} failed, {self.skipped} skipped"
+
+
+def find(text):
+    """Case files with a test whose `theme.test` has `text` in it, those without the package first."""
+    files = [_load(path, text) for path in sorted((host.HERE / "cases").glob("test_*.py"))]
+    wanted = [file for file in files if file.tests]
+    return sorted(wanted, key=lambda file: (file.own_vm, file.needs_package))
+
+
+def _load(path, text):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    theme = path.stem.removeprefix("test_")
+    tests = [
+        (f"{theme}.{name.removeprefix('test_')}", function)
+        for name, function in vars(module).items()
+        if name.startswith("test_") and callable(function)
+    ]
+    return CaseFile(
+        theme,
+        [test for test in tests if text in test[0]],
+        getattr(module, "GPUS", gpus.DEFAULT),
+        getattr(module, "NEEDS_PACKAGE", False),
+        getattr(module, "OWN_VM", False),
+    )
+
+
+def run_all(files, image, logs, after=lambda vm: None):
+    """Runs case files, sharing one guest among those that can. `after` is called with each guest before its end."""
+    tally = Tally()
+    shared = [file for file in files if not file.own_vm]
+    for group in [shared] * bool(shared) + [[file] for file in files if file.own_vm]:
+        _run_in_fresh_vm(group, image, logs, tally, after)
+    return tally
+
+
+def _run_in_fresh_vm(files, image, logs, tally, after):
+    try:
+        with Vm(image, logs) as vm:
+            print(f"guest up after {vm.boot_seconds:.0f} s", flush=True)
+            for file in files:
+                _run_file(file, vm, tally)
+            after(vm)
+    except RigError as error:
+        # A guest that does not boot fails every test that was to run in it and has not been counted.
+        print(f"rig: {error}", flush=True)
+        left = [name for file in files for name, _ in file.tests]
+        tally.failed.append(f"{left[0]}: {error}")
+
+
+def _run_file(file, vm, tally):
+    for name, test in file.tests:
+        began = time.monotonic()
+        outcome, why = _outcome(lambda: _run_test(test, file, vm))
+        print(f"{outcome}  {name}  {time.monotonic() - began:.1f} s", flush=True)
+        if outcome == "PASS":
+            tally.passed += 1
+            continue
+        print("      " + why.strip().replace("\n", "\n      "), flush=True)
+        if outcome == "SKIP":
+            tally.skipped += 1
+        else:
+            tally.failed.append(name)
+            _keep_logs(vm, name)
+
+
+def _run_test(test, file, vm):
+    if vm.gpus.loaded != file.gpus:
+        vm.gpus.load(**file.gpus)
+    vm.clean()
+    if file.needs_package:
+        vm.install_package()
+    test(vm)
+
+
+def _outcome(call):
+    try:
+        call()
+    except Skip as skip:
+        return "SKIP", str(skip)
+    except Exception as error:  # whatever a test does wrong is its failure, and the others still run
+        return "FAIL", _explain(error)
+    return "PASS", ""
+
+
+def _explain(error):
+    frames = traceback.extract_tb(error.__traceback__)
+    case = [frame for frame in frames if "/cases/test_" in frame.filename]
+    places = [f"{frame.filename.rsplit('/', 1)[1]}:{frame.lineno}: {frame.line}" for frame in case]
+    return "\n".join([*places, f"{type(error).__name__}: {error}"])
+
+
+def _keep_logs(vm, name):
+    try:
+        vm.save_logs(name)
+    except RigError as error:
+        print(f"      (no guest log: {error})", flush=True)

@@ -1,0 +1,91 @@
+"""One QEMU process."""
+
+import ctypes
+import signal
+import socket
+import subprocess
+
+from rig.errors import RigError
+
+MEMORY_MIB = 2048
+PR_SET_PDEATHSIG = 1
+
+# The guest's GPUs-to-be, at addresses that cases may rely on (rig.gpus has the same ones).
+#   0000:00:10.0, 0000:00:11.0  two devices without SR-IOV
+#   0000:01:00.0                an NVMe controller with 16 virtual functions: QEMU's only SR-IOV device of that kind
+CARDS = [
+    "-device", "pci-testdev,addr=10.0",
+    "-device", "pci-testdev,addr=11.0",
+    "-device", "pcie-root-port,id=rp1,slot=1,addr=12.0",
+    "-device", "nvme-subsys,id=subsys",
+    "-device", "nvme,serial=rig,subsys=subsys,bus=rp1,sriov_max_vfs=16,sriov_vq_flexible=32,"
+               "sriov_vi_flexible=16,max_ioqpairs=34,msix_qsize=34",
+]  # fmt: skip
+
+
+def free_port():
+    """A port of 127.0.0.1 that nobody has at the moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _die_with_parent():
+    # Should the runner be killed, its VM must not stay behind.
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class Qemu:
+    """A running VM of `image` (see image.sh). `serial_log` receives its console."""
+
+    def __init__(self, image, serial_log, uuid, extra=()):
+        self.port = free_port()
+        self.log = serial_log
+        self._errors = open(serial_log.with_suffix(".qemu.log"), "w", encoding="utf-8")
+        self._process = subprocess.Popen(
+            self._command(image, uuid) + list(extra),
+            stdin=subprocess.DEVNULL,
+            stdout=self._errors,
+            stderr=self._errors,
+            start_new_session=True,  # Ctrl-C is for the runner, which then ends QEMU in order
+            preexec_fn=_die_with_parent,
+        )
+
+    def _command(self, image, uuid):
+        # /dev/kvm may exist and still not work; TCG works everywhere and is what the deadlines are made for.
+        return [
+            "qemu-system-x86_64", "-nodefaults", "-display", "none",
+            "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", str(MEMORY_MIB),
+            "-uuid", uuid,
+            "-kernel", str(image / "vmlinuz"), "-initrd", str(image / "initrd"),
+            "-append", "root=/dev/vda rw console=ttyS0 quiet mitigations=off",
+            "-drive", f"file={image / 'vm.img'},if=none,id=root,format=raw,snapshot=on",
+            "-device", "virtio-blk-pci,drive=root",
+            "-netdev", f"user,id=user,restrict=on,hostfwd=tcp:127.0.0.1:{self.port}-:22",
+            "-device", "virtio-net-pci,netdev=user,mac=52:54:00:12:34:56",
+            "-serial", f"file:{self.log}",
+            *CARDS,
+        ]  # fmt: skip
+
+    @property
+    def pid(self):
+        """Process id, for messages."""
+        return self._process.pid
+
+    def check_alive(self):
+        """Raises RigError with QEMU's own words if it has ended."""
+        if self._process.poll() is not None:
+            self._errors.flush()
+            said = self.log.with_suffix(".qemu.log").read_text(encoding="utf-8", errors="replace")
+            raise RigError(f"QEMU ended with code {self._process.returncode}: {said.strip()[-800:]}")
+
+    def end(self):
+        """Ends the process and waits for it. Harmless if it has ended."""
+        if self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        self._errors.close()

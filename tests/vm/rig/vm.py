@@ -1,0 +1,145 @@
+"""A booted guest, as the cases see it."""
+
+import json
+import shlex
+import subprocess
+import time
+
+from rig import host
+from rig.errors import RigError
+from rig.gpus import Gpus
+from rig.qemu import Qemu
+from rig.ssh import Ssh
+from rig.wait import until
+
+BOOT_TIMEOUT = 300
+COMMAND_TIMEOUT = 120
+
+
+class Vm:
+    """One guest. Use it as a context manager: QEMU ends with the block, whatever happens in it.
+
+    `number` tells guests of one run apart (UUID, log names); `extra` are further QEMU arguments.
+    """
+
+    def __init__(self, image, logs, number=1, extra=()):
+        self.image = image
+        self.logs = logs
+        self.name = f"vm{number}"
+        uuid = f"52544d45-0000-4000-8000-{number:012d}"  # libvirt takes it for the host's identity
+        self._started = time.monotonic()
+        self.qemu = Qemu(image, logs / f"{self.name}.serial.log", uuid, extra)
+        self.ssh = Ssh(self.qemu.port, image / "id_rig")
+        self.gpus = Gpus(self)
+        self.has_package = False
+
+    def __enter__(self):
+        try:
+            self.wait_boot()
+        except BaseException:
+            self.end()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+    def end(self):
+        """Ends ssh and QEMU."""
+        self.ssh.close()
+        self.qemu.end()
+
+    def wait_boot(self):
+        """Waits until the guest is up; returns the seconds since the start of QEMU."""
+        until("sshd of the guest", self._sshd_answers, timeout=BOOT_TIMEOUT, every=0.5)
+        self.ssh.connect()
+        state = self.try_run("systemctl is-system-running --wait", timeout=BOOT_TIMEOUT).out.strip()
+        if state != "running":
+            failed = self.run("systemctl --failed --no-legend --plain")
+            raise RigError(f"the guest is {state}:\n{failed}")
+        self.boot_seconds = time.monotonic() - self._started
+
+    def _sshd_answers(self):
+        self.qemu.check_alive()
+        return self.ssh.answers()
+
+    def reboot(self):
+        """Reboots the guest, keeping its disk, and waits until it is up again."""
+        before = self.run("cat /proc/sys/kernel/random/boot_id")
+        self._started = time.monotonic()
+        self.run("systemctl reboot --no-block")
+        self.ssh.disconnect()
+        until("another boot", lambda: self._boot_id() not in ("", before), timeout=BOOT_TIMEOUT, every=2)
+        self.wait_boot()
+
+    def _boot_id(self):
+        self.qemu.check_alive()
+        if not self.ssh.answers():
+            return ""
+        try:
+            self.ssh.connect()
+            return self.try_run("cat /proc/sys/kernel/random/boot_id", timeout=30).out
+        except RigError:
+            return ""  # the old system on its way down
+
+    # --- commands and files
+
+    def try_run(self, command, timeout=COMMAND_TIMEOUT, stdin=""):
+        """Runs a line of shell as root; the result has code, out, err."""
+        self.qemu.check_alive()
+        return self.ssh.run(command, timeout, stdin.encode())
+
+    def run(self, command, timeout=COMMAND_TIMEOUT, stdin=""):
+        """The standard output of a line of shell that must succeed."""
+        return self.try_run(command, timeout, stdin).check().out
+
+    def run_json(self, command, timeout=COMMAND_TIMEOUT):
+        """The JSON that a command prints."""
+        return json.loads(self.run(command, timeout))
+
+    def read(self, path):
+        """A file's text without the newline at its end."""
+        return self.run(f"cat {shlex.quote(str(path))}").rstrip("\n")
+
+    def write(self, path, text):
+        """Writes a file, in one write: sysfs wants that."""
+        self.run(f"cat > {shlex.quote(str(path))}", stdin=text)
+
+    def exists(self, path):
+        """Whether a path is there."""
+        return self.try_run(f"test -e {shlex.quote(str(path))}").code == 0
+
+    def copy_in(self, local, remote):
+        """Copies a file of the host into the guest."""
+        self.qemu.check_alive()
+        with open(local, "rb") as source:
+            self.ssh.run(f"cat > {shlex.quote(str(remote))}", COMMAND_TIMEOUT, source.read()).check()
+
+    def until(self, what, command, timeout=60):
+        """Waits until a line of shell succeeds, and returns its output."""
+        ok = lambda: (lambda result: result if result.code == 0 else None)(self.try_run(command))
+        return until(what, ok, timeout=timeout).out
+
+    # --- larger steps
+
+    def install_package(self):
+        """Installs the project's own package, once per guest."""
+        if self.has_package:
+            return
+        package = host.package()
+        self.copy_in(package, "/root/mdevirt.deb")
+        self.run("DEBIAN_FRONTEND=noninteractive dpkg -i /root/mdevirt.deb", timeout=300)
+        self.has_package = True
+
+    def clean(self):
+        """Back to no domains, no mdevs, no faults, so that the next case meets an idle host."""
+        self.run("rig-clean", timeout=180)
+
+    def shell(self):
+        """An interactive shell in the guest."""
+        subprocess.run(self.ssh.command("-t", "root@127.0.0.1"), check=False)
+
+    def save_logs(self, name):
+        """Writes journal and kernel log of the guest beside the serial log."""
+        text = self.try_run("journalctl -b --no-pager -n 400; echo; dmesg | tail -n 100").out
+        (self.logs / f"{name}.log").write_text(text, encoding="utf-8")
