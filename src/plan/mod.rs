@@ -1,2 +1,10 @@
-//! Pure decisions with reasons (rank 1).
+//! Pure decisions with reasons (rank 1): no I/O, no clock, the same input gives the same answer.
+//!
+//! 1. [`mapping`]: which configured type a parent has. 2. [`capacity`]: how much of it. 3. [`pick`]: who serves a request.
+
+pub mod capacity;
 pub mod mapping;
+pub mod pick;
+
+#[cfg(test)]
+mod tests;
