@@ -114,6 +114,9 @@ impl ClaimState {
             (S::Ready | S::Reserved, E::Uncreated) => Ok(S::Reserved),
             (S::Ready | S::Parked | S::InUse, E::Started) => Ok(S::InUse),
             (S::InUse | S::Parked | S::Ready, E::Stopped) => Ok(S::Parked),
+            // Destroying again what could not be finished the first time.
+            (S::Reserved, E::Stopped) => Ok(S::Reserved),
+            (S::Releasing, E::Stopped) => Ok(S::Releasing),
             // A stopped VM's device that was lost and made again stays booked for it.
             (S::Parked, E::Created) => Ok(S::Parked),
             (S::Reserved | S::Ready | S::InUse | S::Parked | S::Releasing, E::Release) => Ok(S::Releasing),
@@ -206,6 +209,7 @@ mod tests {
             legal,
             [
                 "reserved created ready",
+                "reserved stopped reserved",
                 "reserved release releasing",
                 "reserved uncreated reserved",
                 "ready created ready",
@@ -220,6 +224,7 @@ mod tests {
                 "parked started in-use",
                 "parked stopped parked",
                 "parked release releasing",
+                "releasing stopped releasing",
                 "releasing release releasing",
             ]
         );

@@ -46,7 +46,10 @@ for unit in systemd-networkd-wait-online.service libvirt-guests.service e2scrub_
 	ln -sf /dev/null "$units/$unit"
 done
 
+# Says that caches such as ld.so.cache are newer than /usr, or the first boot makes all of them again.
+touch "$root/etc/.updated" "$root/var/.updated"
+
 cp "$root/boot/vmlinuz-$kernel" "$work/out/vmlinuz"
 cp "$root/boot/initrd.img-$kernel" "$work/out/initrd"
 chmod 644 "$work/out/vmlinuz" "$work/out/initrd"
-mke2fs -q -t ext4 -O ^has_journal -L rig -d "$root" "$work/out/vm.img" "$size"
+mke2fs -qF -t ext4 -O ^has_journal -L rig -d "$root" "$work/out/vm.img" "$size"

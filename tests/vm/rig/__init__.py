@@ -5,7 +5,7 @@ A case imports what it needs from here; README.md shows how one is written.
 
 from rig.domain import domain_xml, mdev_xml
 from rig.errors import CommandFailed, DeadlinePassed, RigError, Skip
-from rig.gpus import A2, M60, Gpus
+from rig.gpus import A2, M60, Gpus, node_name
 from rig.vm import Vm
 from rig.wait import until
 
@@ -20,5 +20,6 @@ __all__ = [
     "Vm",
     "domain_xml",
     "mdev_xml",
+    "node_name",
     "until",
 ]

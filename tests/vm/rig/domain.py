@@ -2,7 +2,7 @@
 
 import re
 
-_DOMAIN = """<domain type='qemu'>
+_DOMAIN = """<domain type='qemu'{namespace}>
   <name>{name}</name>
   {uuid}
   <memory unit='MiB'>{memory_mib}</memory>
@@ -12,17 +12,26 @@ _DOMAIN = """<domain type='qemu'>
     <controller type='usb' model='none'/>
     <memballoon model='none'/>
 {hostdevs}  </devices>
-</domain>
+{override}</domain>
 """
 
 _MDEV_HOSTDEV = """    <hostdev mode='subsystem' type='mdev' model='vfio-pci'>
       <source><address uuid='{uuid}'/></source>
+      <alias name='ua-mdev{number}'/>
     </hostdev>
 """
 
 _VF_HOSTDEV = """    <hostdev mode='subsystem' type='pci' managed='no'>
       <source><address domain='0x{0}' bus='0x{1}' slot='0x{2}' function='0x{3}'/></source>
     </hostdev>
+"""
+
+_NAMESPACE = " xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'"
+
+# QEMU migrates a VFIO device without dirty tracking only if told so, device by device.
+_MIGRATABLE = """    <qemu:device alias='ua-mdev{number}'>
+      <qemu:frontend><qemu:property name='enable-migration' type='string' value='on'/></qemu:frontend>
+    </qemu:device>
 """
 
 _MDEV = """<device>
@@ -35,12 +44,19 @@ _MDEV = """<device>
 """
 
 
-def domain_xml(name, mdevs=(), vfs=(), uuid="", memory_mib=48):
+def domain_xml(name, mdevs=(), vfs=(), uuid="", memory_mib=48, migratable=False):
     """A domain without disks that runs under TCG and does nothing, with mdevs by UUID and VFs by address."""
-    hostdevs = "".join(_MDEV_HOSTDEV.format(uuid=mdev) for mdev in mdevs)
+    hostdevs = "".join(_MDEV_HOSTDEV.format(uuid=mdev, number=number) for number, mdev in enumerate(mdevs))
     hostdevs += "".join(_VF_HOSTDEV.format(*re.split("[:.]", vf)) for vf in vfs)
-    tag = f"<uuid>{uuid}</uuid>" if uuid else ""
-    return _DOMAIN.format(name=name, uuid=tag, memory_mib=memory_mib, hostdevs=hostdevs)
+    override = "".join(_MIGRATABLE.format(number=number) for number in range(len(mdevs))) if migratable else ""
+    return _DOMAIN.format(
+        name=name,
+        namespace=_NAMESPACE if override else "",
+        uuid=f"<uuid>{uuid}</uuid>" if uuid else "",
+        memory_mib=memory_mib,
+        hostdevs=hostdevs,
+        override=f"  <qemu:override>\n{override}  </qemu:override>\n" if override else "",
+    )
 
 
 def mdev_xml(parent, type_id, uuid):

@@ -32,6 +32,20 @@ class Gpus:
         self.loaded = None
         self._vm.run("simgpu-setup unload")
 
+    def unbind(self, address):
+        """Takes a function from its driver. The module is loaded afresh before the next test."""
+        self.loaded = None
+        self._vm.run(f"echo {address} > {_PCI}/{address}/driver/unbind")
+
+    def bind(self, address):
+        """Gives a function back to its driver."""
+        self._vm.run(f"echo {address} > /sys/bus/pci/drivers_probe")
+
+    def set_vfs(self, count, pf=A2):
+        """Changes the number of virtual functions. The module is loaded afresh before the next test."""
+        self.loaded = None
+        self._vm.run(f"cd {_PCI}/{pf} && echo 0 > sriov_numvfs && echo {count} > sriov_numvfs")
+
     def settle(self):
         """Waits until libvirt lists the parents that the kernel has."""
         self._vm.run("udevadm settle")

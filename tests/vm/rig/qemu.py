@@ -52,10 +52,11 @@ class Qemu:
         )
 
     def _command(self, image, uuid):
-        # /dev/kvm may exist and still not work; TCG works everywhere and is what the deadlines are made for.
+        # /dev/kvm may exist and still not work; TCG works everywhere and is what the deadlines are made for. Without
+        # svm and vmx the guest has no /dev/kvm either, as its inner guests have to be emulated too.
         return [
             "qemu-system-x86_64", "-nodefaults", "-display", "none",
-            "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", str(MEMORY_MIB),
+            "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max,-svm,-vmx", "-smp", "2", "-m", str(MEMORY_MIB),
             "-uuid", uuid,
             "-kernel", str(image / "vmlinuz"), "-initrd", str(image / "initrd"),
             "-append", "root=/dev/vda rw console=ttyS0 quiet mitigations=off",

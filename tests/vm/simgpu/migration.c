@@ -20,8 +20,9 @@ struct simgpu_record {
 
 struct simgpu_stream {
 	struct mutex lock;
-	struct simgpu_record record;
-	size_t filled; /* of a record that comes in */
+	struct simgpu_record own; /* what goes out, or what has to come in */
+	struct simgpu_record in;
+	size_t filled; /* of `in` */
 };
 
 static void describe(struct simgpu_vdev *vdev, struct simgpu_record *record)
@@ -39,24 +40,37 @@ static ssize_t stream_read(struct file *file, char __user *buf, size_t count, lo
 	ssize_t ret;
 
 	mutex_lock(&stream->lock);
-	ret = simple_read_from_buffer(buf, count, &file->f_pos, &stream->record, sizeof(stream->record));
+	ret = simple_read_from_buffer(buf, count, &file->f_pos, &stream->own, sizeof(stream->own));
 	mutex_unlock(&stream->lock);
 	return ret;
+}
+
+/*
+ * A record of another type fails here and not at the end of RESUMING: QEMU makes a failed write a failed migration, but
+ * only warns about a device that does not go on to RUNNING.
+ */
+static ssize_t take_in(struct simgpu_stream *stream, const char __user *buf, size_t count)
+{
+	if (count > sizeof(stream->in) - stream->filled)
+		return -ENOSPC;
+	if (copy_from_user((char *)&stream->in + stream->filled, buf, count))
+		return -EFAULT;
+	stream->filled += count;
+	if (memcmp(&stream->in, &stream->own, stream->filled))
+		return -EINVAL;
+	return count;
 }
 
 static ssize_t stream_write(struct file *file, const char __user *buf, size_t count, loff_t *unused)
 {
 	struct simgpu_stream *stream = file->private_data;
-	ssize_t ret = count;
+	ssize_t ret;
 
 	mutex_lock(&stream->lock);
-	if (count > sizeof(stream->record) - stream->filled)
-		ret = -ENOSPC;
-	else if (copy_from_user((char *)&stream->record + stream->filled, buf, count))
-		ret = -EFAULT;
-	else
-		stream->filled += count;
+	ret = take_in(stream, buf, count);
 	mutex_unlock(&stream->lock);
+	if (ret == -EINVAL)
+		pr_err("simgpu: the state that came in is not one of %s\n", stream->own.type);
 	return ret;
 }
 
@@ -82,8 +96,7 @@ static struct file *stream_open_for(struct simgpu_vdev *vdev, int flags)
 	if (!stream)
 		return ERR_PTR(-ENOMEM);
 	mutex_init(&stream->lock);
-	if (flags == O_RDONLY)
-		describe(vdev, &stream->record);
+	describe(vdev, &stream->own);
 	file = anon_inode_getfile("simgpu-migration", &stream_fops, stream, flags);
 	if (IS_ERR(file)) {
 		kfree(stream);
@@ -102,20 +115,15 @@ static void drop_stream(struct simgpu_vdev *vdev)
 	vdev->stream = NULL;
 }
 
-/* Takes over what came in, or refuses it. */
+/* Half a record is no state to run with. */
 static int load(struct simgpu_vdev *vdev)
 {
 	struct simgpu_stream *stream = vdev->stream->private_data;
-	struct simgpu_record own;
-	int ret = 0;
+	int ret;
 
-	describe(vdev, &own);
 	mutex_lock(&stream->lock);
-	if (stream->filled != sizeof(own) || memcmp(&own, &stream->record, sizeof(own)))
-		ret = -EINVAL;
+	ret = stream->filled == sizeof(stream->in) ? 0 : -EINVAL;
 	mutex_unlock(&stream->lock);
-	if (ret)
-		dev_err(vdev->vfio.dev, "the state that came in is not one of %s\n", own.type);
 	return ret;
 }
 

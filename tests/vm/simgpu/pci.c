@@ -23,6 +23,8 @@ static void take_identity(struct simgpu_fn *fn)
 	pdev->vendor = SIMGPU_VENDOR;
 	pdev->device = fn->card->model->device;
 	pdev->class = fn->card->model->class;
+	/* For udev and libvirt, which read the identity at the device's first appearing. */
+	kobject_uevent(&pdev->dev.kobj, KOBJ_CHANGE);
 }
 
 static void restore_identity(struct simgpu_fn *fn)
