@@ -114,6 +114,12 @@ pub trait Hypervisor: Send + Sync + Debug {
     /// One domain, `None` if there is none.
     async fn domain(&self, uuid: InstanceUuid) -> Result<Option<Domain>, HostError>;
 
+    /// The UUID of a domain that has this UUID or this name, whichever is found first; `None` if there is none.
+    async fn find_domain(&self, uuid: InstanceUuid, name: &str) -> Result<Option<InstanceUuid>, HostError> {
+        let all = self.domains().await?;
+        Ok(all.into_iter().find(|d| d.uuid == uuid || d.name == name).map(|d| d.uuid))
+    }
+
     /// Defines a domain, or replaces the definition of the same UUID and name.
     async fn define(&self, xml: &str) -> Result<(), HostError>;
 

@@ -1,2 +1,145 @@
-//! The use cases (rank 4).
+//! The use cases: what the daemon does for a caller, over hardware, books and sagas (rank 4).
+//!
+//! 1. Reads never change anything and never wait for an operation.
+//! 2. Bookings are made one at a time ([`book`]); what follows runs as a saga ([`launch`]), many at once.
+//! 3. Events only wake ([`follow`]); a restart takes every open saga up ([`recover`]).
+
 pub mod api;
+mod book;
+mod follow;
+mod jobs;
+mod launch;
+mod lifecycle;
+mod observe;
+mod recover;
+mod settings;
+mod use_cases;
+mod views;
+mod wake;
+
+pub use settings::{Settings, SettingsCell};
+pub use wake::HostWake;
+
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::broadcast;
+
+use self::api::Change;
+use self::jobs::Jobs;
+use self::observe::Observation;
+use crate::model::{Clock, Fault, Ids};
+use crate::ops::{Host, host_fault};
+use crate::saga::Runner;
+use crate::store::Store;
+use crate::xml::render::Templates;
+
+/// What the service is made of; the daemon's wiring fills it in.
+#[derive(Debug)]
+pub struct Parts {
+    /// Hardware and domains.
+    pub host: Host,
+    /// The books.
+    pub store: Arc<Store>,
+    /// Runs sagas.
+    pub runner: Runner,
+    /// Wakes sagas that wait for the host.
+    pub wake: Arc<HostWake>,
+    /// XML templates.
+    pub templates: Templates,
+    /// Configuration in force.
+    pub settings: SettingsCell,
+    /// New ids.
+    pub ids: Arc<dyn Ids>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Name of this host, the first part of provider names.
+    pub host_name: String,
+    /// The libvirt URI in use.
+    pub libvirt_uri: String,
+    /// Whether the simulator is in use.
+    pub simulated: bool,
+}
+
+/// A handle on the running service; clones are the same service.
+#[derive(Debug, Clone)]
+pub struct Service(Arc<Inner>);
+
+/// See [`Service`].
+#[derive(Debug)]
+pub struct Inner {
+    parts: Parts,
+    booking: tokio::sync::Mutex<()>,
+    jobs: Jobs,
+    changes: broadcast::Sender<Change>,
+    connected: AtomicBool,
+    stopping: AtomicBool,
+}
+
+/// Changes that a slow listener may be behind before it has to look at everything again.
+const CHANGES_MAX: usize = 4096;
+
+impl Service {
+    /// A service over its parts; nothing runs yet.
+    pub fn new(parts: Parts) -> Self {
+        let (changes, _) = broadcast::channel(CHANGES_MAX);
+        Self(Arc::new(Inner {
+            parts,
+            booking: tokio::sync::Mutex::new(()),
+            jobs: Jobs::default(),
+            changes,
+            connected: AtomicBool::new(false),
+            stopping: AtomicBool::new(false),
+        }))
+    }
+
+    /// Takes no new operation from now on, and lets sagas stop after the step at work.
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+        self.runner.stop();
+        self.wake.wake();
+    }
+
+    fn stopping(&self) -> bool {
+        self.stopping.load(Ordering::SeqCst)
+    }
+
+    /// How many jobs are under way.
+    pub fn jobs_running(&self) -> usize {
+        self.jobs.running()
+    }
+
+    fn set_connected(&self, connected: bool) {
+        if self.connected.swap(connected, Ordering::SeqCst) != connected {
+            self.tell(Change::Status);
+        }
+    }
+
+    /// Nobody listening is fine.
+    fn tell(&self, change: Change) {
+        let _ = self.changes.send(change);
+    }
+
+    /// Looks at hardware and books.
+    async fn observe(&self) -> Result<Observation, Fault> {
+        let before = self.store.books()?;
+        let scan = self.host.nodes.scan().await;
+        let scan = scan.map_err(|e| host_fault("look at the node devices", &e))?;
+        Ok(Observation::new(before, scan, self.store.books()?))
+    }
+}
+
+impl Deref for Service {
+    type Target = Inner;
+    fn deref(&self) -> &Inner {
+        &self.0
+    }
+}
+
+impl Deref for Inner {
+    type Target = Parts;
+    fn deref(&self) -> &Parts {
+        &self.parts
+    }
+}

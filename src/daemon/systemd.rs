@@ -1,0 +1,55 @@
+//! What systemd is told; without systemd nothing is sent.
+
+use std::time::Duration;
+
+use sd_notify::NotifyState;
+use tokio::time::{Instant, sleep_until};
+
+/// The daemon serves; `jobs` operations are under way.
+pub(super) fn ready(jobs: usize) {
+    let status = if jobs == 0 { "serving".to_owned() } else { format!("serving, {jobs} operations under way") };
+    send(&[NotifyState::Ready, NotifyState::Status(&status)]);
+}
+
+/// The configuration is read again.
+pub(super) fn reloading() {
+    send(&[NotifyState::Status("reading the configuration again")]);
+}
+
+/// The daemon is going down.
+pub(super) fn stopping() {
+    send(&[NotifyState::Stopping, NotifyState::Status("operations stop after the step at work")]);
+}
+
+/// The runtime still turns.
+pub(super) fn alive() {
+    send(&[NotifyState::Watchdog]);
+}
+
+fn send(states: &[NotifyState<'_>]) {
+    if let Err(err) = sd_notify::notify(states) {
+        tracing::debug!("tell systemd: {err}");
+    }
+}
+
+/// Due twice per `WatchdogSec`, never without one.
+#[derive(Debug)]
+pub(super) struct Watchdog {
+    every: Option<Duration>,
+    next: Instant,
+}
+
+impl Watchdog {
+    /// From systemd's environment variables.
+    pub(super) fn from_env() -> Self {
+        let every = sd_notify::watchdog_enabled().map(|limit| limit / 2);
+        Self { every, next: Instant::now() }
+    }
+
+    /// Returns when the next sign of life is due.
+    pub(super) async fn due(&mut self) {
+        let Some(every) = self.every else { return std::future::pending().await };
+        sleep_until(self.next).await;
+        self.next = Instant::now() + every;
+    }
+}

@@ -1,0 +1,29 @@
+//! Release: give back the devices of a domain that somebody else owns.
+//!
+//! The point of no return is the first removed device; a device that is open is reported and keeps everything as it was.
+
+use serde_json::json;
+
+use super::steps::RemoveDevice;
+use super::{Host, Params, VERSION};
+use crate::model::OpKind;
+use crate::saga::{Script, Step};
+
+/// The steps of a release: one device each, none if the devices are kept for reuse.
+pub fn script(host: &Host, params: Params) -> Script {
+    let mut steps: Vec<Box<dyn Step>> = Vec::new();
+    if !params.keep_devices {
+        for device in &params.devices {
+            steps.push(Box::new(RemoveDevice::new(host, device)));
+        }
+    }
+    Script {
+        op: OpKind::Release,
+        version: VERSION,
+        point_of_no_return: (!steps.is_empty()).then_some(0),
+        steps,
+        on_done: super::forget_instance(&params),
+        on_failed: Vec::new(),
+        result: json!({ "instance": params.instance }),
+    }
+}

@@ -1,0 +1,84 @@
+//! Define the domain with our host devices in it.
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+use super::is_ours;
+use crate::model::{Fault, FaultKind};
+use crate::ops::{Host, Params, step_error};
+use crate::saga::{Seen, Step, StepError};
+use crate::store::Change;
+
+/// See the head of the file.
+#[derive(Debug)]
+pub struct DefineDomain {
+    host: Host,
+    params: Params,
+    xml: String,
+}
+
+impl DefineDomain {
+    /// The step for the domain of these parameters.
+    pub fn new(host: &Host, params: &Params) -> Self {
+        let xml = params.domain_xml.clone().unwrap_or_default();
+        Self { host: host.clone(), params: params.clone(), xml }
+    }
+
+    async fn look(&self) -> Result<Seen, StepError> {
+        let Params { instance, name, devices, .. } = &self.params;
+        let found = self.host.hypervisor.domain(*instance).await;
+        let found =
+            found.map_err(|e| StepError::Unknown(format!("look for domain {name:?} ({instance}): {e}")))?;
+        Ok(match found {
+            None => Seen::Absent,
+            Some(domain) if is_ours(&domain, devices) => Seen::Done(json!({ "domain": instance })),
+            Some(domain) => {
+                Seen::Foreign(format!("domain {:?} has UUID {instance} and not our devices", domain.name))
+            }
+        })
+    }
+}
+
+#[async_trait]
+impl Step for DefineDomain {
+    fn name(&self) -> &'static str {
+        "define_domain"
+    }
+
+    async fn seen(&self) -> Result<Seen, StepError> {
+        self.look().await
+    }
+
+    async fn run(&self) -> Result<Value, StepError> {
+        let what = format!("define domain {:?}", self.params.name);
+        match self.look().await? {
+            Seen::Done(out) => return Ok(out),
+            Seen::Foreign(why) => {
+                return Err(StepError::Fault(Fault::new(
+                    FaultKind::InstanceExists,
+                    format!("{what}: {why}"),
+                )));
+            }
+            Seen::Absent => {}
+        }
+        self.host.hypervisor.define(&self.xml).await.map_err(|e| step_error(&what, &e))?;
+        Ok(json!({ "domain": self.params.instance }))
+    }
+
+    async fn undo(&self, _out: Option<&Value>) -> Result<(), StepError> {
+        // Only a domain that carries our devices is the one we defined.
+        if !matches!(self.look().await?, Seen::Done(_)) {
+            return Ok(());
+        }
+        let what = format!("undefine domain {:?}", self.params.name);
+        self.host.hypervisor.undefine(self.params.instance).await.map_err(|e| step_error(&what, &e))
+    }
+
+    fn done_changes(&self, _out: &Value) -> Vec<Change> {
+        Vec::new()
+    }
+
+    fn undone_changes(&self) -> Vec<Change> {
+        Vec::new()
+    }
+}

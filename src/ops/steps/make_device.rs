@@ -1,0 +1,128 @@
+//! Make one mediated device, and read it back before saying so.
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+use super::{claim, remove_when_closed};
+use crate::host::HostError;
+use crate::model::{ClaimEvent, Fault, FaultKind, Mdev};
+use crate::ops::{DevicePlan, Host, step_error};
+use crate::saga::{Seen, Step, StepError};
+use crate::store::Change;
+
+/// What an undo does to the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnUndo {
+    /// It is removed, unless it existed before.
+    Remove,
+    /// It stays: it belongs to a claim that outlives the operation.
+    Keep,
+}
+
+/// See the head of the file.
+#[derive(Debug)]
+pub struct MakeDevice {
+    host: Host,
+    device: DevicePlan,
+    on_undo: OnUndo,
+}
+
+impl MakeDevice {
+    /// One step for one device.
+    pub fn new(host: &Host, device: &DevicePlan, on_undo: OnUndo) -> Self {
+        Self { host: host.clone(), device: device.clone(), on_undo }
+    }
+
+    fn what(&self) -> String {
+        format!("make {} {} on {}", self.device.type_name, self.device.uuid, self.device.parent)
+    }
+
+    async fn look(&self) -> Result<Seen, StepError> {
+        let found = self.host.nodes.find(self.device.uuid).await.map_err(|e| self.unknown(&e))?;
+        Ok(judge(&self.device, &found))
+    }
+
+    /// A look that failed says nothing about the device.
+    fn unknown(&self, err: &HostError) -> StepError {
+        StepError::Unknown(format!("{}: {err}", self.what()))
+    }
+
+    /// Availability is the hardware's word at this moment, never a cached one.
+    async fn check_room(&self) -> Result<(), StepError> {
+        let DevicePlan { card, parent, type_id, type_name, .. } = &self.device;
+        let functions = self.host.nodes.scan_card(card).await.map_err(|e| step_error(&self.what(), &e))?;
+        let refuse =
+            |kind, why: String| Err(StepError::Fault(Fault::new(kind, format!("{}: {why}", self.what()))));
+        let Some(function) = functions.iter().find(|p| p.addr == *parent) else {
+            return refuse(
+                FaultKind::NoSuchParent,
+                "the parent is gone; look at `mdevirtctl device list`".into(),
+            );
+        };
+        match function.mdev_type(type_id) {
+            None => {
+                refuse(FaultKind::TypeUnavailable, format!("the parent does not offer {type_id} any more"))
+            }
+            Some(t) if t.available_instances == 0 => {
+                refuse(FaultKind::NoCapacity, format!("card {card} has no room for another {type_name}"))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+}
+
+/// What was found under the UUID against what was asked for.
+fn judge(device: &DevicePlan, found: &[Mdev]) -> Seen {
+    let active = found.iter().find(|m| m.active);
+    match active {
+        None => Seen::Absent,
+        Some(m) if m.parent != device.parent => Seen::Foreign(format!("{} exists on {}", m.uuid, m.parent)),
+        Some(m) if m.type_id.as_ref().is_some_and(|id| *id != device.type_id) => {
+            Seen::Foreign(format!("{} exists with another type", m.uuid))
+        }
+        Some(m) => Seen::Done(json!({ "uuid": m.uuid, "parent": m.parent })),
+    }
+}
+
+#[async_trait]
+impl Step for MakeDevice {
+    fn name(&self) -> &'static str {
+        "make_device"
+    }
+
+    async fn seen(&self) -> Result<Seen, StepError> {
+        self.look().await
+    }
+
+    async fn run(&self) -> Result<Value, StepError> {
+        let _one_at_a_time = self.host.cards.hold(&self.device.card).await;
+        if let Seen::Done(out) = self.look().await? {
+            return Ok(out);
+        }
+        self.check_room().await?;
+        self.host.nodes.create(&self.device.as_new()).await.map_err(|e| step_error(&self.what(), &e))?;
+        match self.look().await? {
+            Seen::Done(out) => Ok(out),
+            Seen::Absent => Err(StepError::Unknown(format!("{}: it is not listed yet", self.what()))),
+            Seen::Foreign(why) => Err(StepError::Fault(Fault::new(FaultKind::HostRefused, why))),
+        }
+    }
+
+    async fn undo(&self, _out: Option<&Value>) -> Result<(), StepError> {
+        if self.device.reused || self.on_undo == OnUndo::Keep {
+            return Ok(());
+        }
+        remove_when_closed(&self.host, &self.device).await
+    }
+
+    fn done_changes(&self, _out: &Value) -> Vec<Change> {
+        vec![claim(self.device.claim, ClaimEvent::Created)]
+    }
+
+    fn undone_changes(&self) -> Vec<Change> {
+        match self.on_undo {
+            OnUndo::Remove => vec![claim(self.device.claim, ClaimEvent::Uncreated)],
+            OnUndo::Keep => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Steps that two or more operations share.
+
+mod define_domain;
+mod make_device;
+mod remove_device;
+mod start_domain;
+mod stop_domain;
+mod undefine_domain;
+
+pub use define_domain::DefineDomain;
+pub use make_device::{MakeDevice, OnUndo};
+pub use remove_device::RemoveDevice;
+pub use start_domain::StartDomain;
+pub use stop_domain::StopDomain;
+pub use undefine_domain::UndefineDomain;
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::{DevicePlan, Host, step_error};
+use crate::host::{Domain, HostError};
+use crate::model::{ClaimEvent, ClaimId};
+use crate::saga::StepError;
+use crate::store::Change;
+use crate::xml::domain::DomainDoc;
+
+/// How long a device may stay open after its VM ended: QEMU closes it while it exits.
+const CLOSE_DEADLINE: Duration = Duration::from_secs(15);
+
+/// Removes a device; one that is open is waited for, then reported, never forced.
+async fn remove_when_closed(host: &Host, device: &DevicePlan) -> Result<(), StepError> {
+    let _one_at_a_time = host.cards.hold(&device.card).await;
+    let what = format!("remove {} from {}", device.uuid, device.parent);
+    let mut pause = Duration::from_millis(50);
+    let deadline = Instant::now() + CLOSE_DEADLINE;
+    loop {
+        match host.nodes.remove(device.uuid, &device.parent).await {
+            Err(HostError::InUse(_)) if Instant::now() < deadline => {
+                // The kernel has no event for the closing of a VFIO group; this wait is bounded.
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(Duration::from_secs(1));
+            }
+            outcome => return outcome.map_err(|e| step_error(&what, &e)),
+        }
+    }
+}
+
+/// The same event for the claims of all devices.
+fn claims(devices: &[DevicePlan], event: ClaimEvent) -> Vec<Change> {
+    devices.iter().map(|d| claim(d.claim, event)).collect()
+}
+
+fn claim(claim: ClaimId, event: ClaimEvent) -> Change {
+    Change::Claim { claim, event }
+}
+
+/// Whether a domain is the one we wrote: it names all the devices of the operation.
+fn is_ours(domain: &Domain, devices: &[DevicePlan]) -> bool {
+    match DomainDoc::parse(&domain.xml) {
+        Ok(doc) => devices.iter().all(|d| doc.mdev(d.uuid).is_some()),
+        Err(_) => false,
+    }
+}

@@ -1,0 +1,94 @@
+//! What the host does by itself: libvirt comes and goes, a guest shuts down, somebody runs `virsh start`.
+//!
+//! An event only wakes; then the books of every instance without an operation of its own are compared with its domain.
+
+use std::collections::BTreeSet;
+
+use tokio::sync::broadcast::error::RecvError;
+
+use super::Service;
+use super::api::Change;
+use crate::host::HostEvent;
+use crate::model::{Claim, ClaimEvent, ClaimState, InstanceUuid};
+use crate::store::{self, StoreError};
+
+impl Service {
+    /// Follows the host until the daemon stops.
+    pub async fn follow(self) {
+        let mut events = self.host.nodes.events();
+        self.catch_up(None).await;
+        loop {
+            match events.recv().await {
+                Ok(event) => self.on_event(event).await,
+                // Missed events are made up for by looking at everything.
+                Err(RecvError::Lagged(_)) => self.catch_up(None).await,
+                Err(RecvError::Closed) => return,
+            }
+        }
+    }
+
+    async fn on_event(&self, event: HostEvent) {
+        match event {
+            HostEvent::NodeDevices => self.tell(Change::Inventory),
+            HostEvent::Domain(uuid) => self.catch_up(Some(uuid)).await,
+            HostEvent::Connected => {
+                self.set_connected(true);
+                self.wake.wake();
+                self.catch_up(None).await;
+                self.tell(Change::Inventory);
+            }
+            HostEvent::Disconnected => self.set_connected(false),
+        }
+    }
+
+    /// Brings the claims of one instance, or of all, in line with their domains.
+    async fn catch_up(&self, only: Option<InstanceUuid>) {
+        let claims = match self.store.claims() {
+            Ok(claims) => claims,
+            Err(err) => return tracing::error!("read the books: {err}"),
+        };
+        let instances: BTreeSet<InstanceUuid> =
+            claims.iter().map(|c| c.instance).filter(|i| only.is_none_or(|o| o == *i)).collect();
+        for instance in instances {
+            let running = match self.host.hypervisor.domain(instance).await {
+                Ok(domain) => domain.is_some_and(|d| d.running),
+                // Unknown is neither running nor stopped: the next event or connection looks again.
+                Err(err) => {
+                    tracing::debug!(%instance, "look for its domain: {err}");
+                    continue;
+                }
+            };
+            let own = claims.iter().filter(|c| c.instance == instance);
+            self.settle(instance, running, own);
+        }
+    }
+
+    fn settle<'a>(&self, instance: InstanceUuid, running: bool, claims: impl Iterator<Item = &'a Claim>) {
+        let event = if running { ClaimEvent::Started } else { ClaimEvent::Stopped };
+        let changes: Vec<store::Change> = claims
+            .filter(|c| moves(c.state, running))
+            .map(|c| store::Change::Claim { claim: c.id, event })
+            .collect();
+        if changes.is_empty() {
+            return;
+        }
+        match self.store.observe(changes) {
+            Ok(()) => {
+                tracing::info!(%instance, running, "its domain changed by itself");
+                self.tell(Change::Claim(instance));
+            }
+            // An operation is at work on it, and keeps its books itself.
+            Err(StoreError::Busy { .. }) => {}
+            Err(err) => tracing::error!(%instance, "write the books: {err}"),
+        }
+    }
+}
+
+/// Whether the books differ from a domain that runs or does not.
+fn moves(state: ClaimState, running: bool) -> bool {
+    match state {
+        ClaimState::Ready | ClaimState::Parked => running,
+        ClaimState::InUse => !running,
+        ClaimState::Reserved | ClaimState::Releasing => false,
+    }
+}

@@ -1,0 +1,78 @@
+//! Destroy, start, stop and release: operations on an instance that is in the books.
+
+use serde_json::json;
+
+use super::Service;
+use super::api::Accepted;
+use super::book::digest_of;
+use crate::config::OnRelease;
+use crate::model::{Claim, DomainOwner, Fault, FaultKind, Instance, OpKind};
+use crate::ops::{DevicePlan, Params};
+
+impl Service {
+    /// Books one operation on an instance given by name or UUID.
+    pub(super) async fn operate(
+        &self,
+        op: OpKind,
+        text: &str,
+        operation_id: Option<String>,
+    ) -> Result<Accepted, Fault> {
+        let digest = digest_of(&[op.as_str(), text]);
+        if let Some(again) = self.repeated(operation_id.as_deref(), &digest)? {
+            return Ok(again);
+        }
+        let instance = self.instance(text)?;
+        refuse_wrong_owner(op, &instance)?;
+        let devices = self.plans_of(&self.store.claims_of(instance.uuid)?).await?;
+        let params = Params {
+            instance: instance.uuid,
+            name: instance.name,
+            devices,
+            domain_xml: None,
+            keep_devices: self.settings.now().config.on_release == OnRelease::Keep,
+        };
+        let saga = self.new_saga(op, &params, operation_id, digest);
+        self.launch(saga, |begin| begin)
+    }
+
+    /// The instance of that UUID or name.
+    pub(super) fn instance(&self, text: &str) -> Result<Instance, Fault> {
+        let books = self.store.books()?;
+        let by_uuid = text.parse().ok().and_then(|uuid| books.instances.iter().find(|i| i.uuid == uuid));
+        if let Some(found) = by_uuid {
+            return Ok(found.clone());
+        }
+        let named: Vec<&Instance> = books.instances.iter().filter(|i| !i.name.is_empty() && i.name == text).collect();
+        match named[..] {
+            [one] => Ok(one.clone()),
+            [] => {
+                let text = format!("no instance has the name or UUID {text:?}; look at `mdevirtctl instance list`");
+                Err(Fault::new(FaultKind::NoSuchInstance, text))
+            }
+            ref several => {
+                let uuids: Vec<String> = several.iter().map(|i| i.uuid.to_string()).collect();
+                let message = format!("{text:?} is the name of {} instances; use a UUID: {}", uuids.len(), uuids.join(", "));
+                Err(Fault::new(FaultKind::InvalidRequest, message).with_details(json!({ "instances": uuids })))
+            }
+        }
+    }
+
+    async fn plans_of(&self, claims: &[Claim]) -> Result<Vec<DevicePlan>, Fault> {
+        let scan = self.host.nodes.scan().await.map_err(|e| crate::ops::host_fault("look at the node devices", &e))?;
+        let card = |claim: &Claim| scan.parent(&claim.parent).map_or_else(|| claim.parent.clone(), crate::model::Parent::card);
+        Ok(claims.iter().map(|c| DevicePlan::of_claim(c, card(c))).collect())
+    }
+}
+
+fn refuse_wrong_owner(op: OpKind, instance: &Instance) -> Result<(), Fault> {
+    let text = match (op, instance.owner) {
+        (OpKind::Destroy | OpKind::Start | OpKind::Stop, DomainOwner::Caller) => {
+            "its domain belongs to the orchestrator that claimed the devices; use release"
+        }
+        (OpKind::Release, DomainOwner::Mdevirt) => "its domain was spawned here; use destroy",
+        (OpKind::Spawn | OpKind::Claim | OpKind::Destroy | OpKind::Start | OpKind::Stop | OpKind::Release, _) => {
+            return Ok(());
+        }
+    };
+    Err(Fault::new(FaultKind::InvalidRequest, format!("{op} instance {:?} ({}): {text}", instance.name, instance.uuid)))
+}

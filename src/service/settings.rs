@@ -1,0 +1,57 @@
+//! The configuration in force, and how it is replaced.
+//!
+//! A file that does not parse or check leaves the running configuration in force; the caller gets the error.
+
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use crate::config::{self, Config, ConfigErrors, Loaded};
+use crate::model::Finding;
+
+/// A checked configuration with the warnings of its files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// The configuration.
+    pub config: Config,
+    /// What in the files has no effect.
+    pub warnings: Vec<Finding>,
+}
+
+impl From<Loaded> for Settings {
+    fn from(loaded: Loaded) -> Self {
+        Self { config: loaded.config, warnings: loaded.warnings }
+    }
+}
+
+/// Holds the settings in force.
+#[derive(Debug)]
+pub struct SettingsCell {
+    path: PathBuf,
+    now: RwLock<Arc<Settings>>,
+}
+
+impl SettingsCell {
+    /// Reads the files for the first time.
+    ///
+    /// # Errors
+    /// All errors of the files together.
+    pub fn load(path: PathBuf) -> Result<Self, ConfigErrors> {
+        let settings = Settings::from(config::load(&path)?);
+        Ok(Self { path, now: RwLock::new(Arc::new(settings)) })
+    }
+
+    /// The settings in force.
+    pub fn now(&self) -> Arc<Settings> {
+        Arc::clone(&self.now.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Reads the files again. `[libvirt] uri` is only taken up by a restart; changing it is a warning.
+    ///
+    /// # Errors
+    /// All errors of the files together; the settings in force stay.
+    pub fn reload(&self) -> Result<Arc<Settings>, ConfigErrors> {
+        let fresh = Arc::new(Settings::from(config::load(&self.path)?));
+        *self.now.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&fresh);
+        Ok(fresh)
+    }
+}

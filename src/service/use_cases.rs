@@ -1,0 +1,173 @@
+//! [`UseCases`] for the real service; every method is a line or two over the files beside this one.
+
+use async_trait::async_trait;
+use tokio::sync::broadcast;
+
+use super::Service;
+use super::api::{
+    Accepted, Change, ClaimRequest, DeviceView, InstanceView, MdevView, SpawnRequest, SpawnResult, StatusView, UseCases,
+};
+use super::observe::{Observation, Usage};
+use super::views;
+use crate::model::{
+    DisplayWish, Fault, FaultKind, Finding, FindingKind, InventoryRecord, Job, JobId, OpKind, SagaRow,
+};
+use crate::ops::host_fault;
+
+#[async_trait]
+impl UseCases for Service {
+    async fn spawn(&self, request: SpawnRequest) -> Result<Accepted, Fault> {
+        self.book_spawn(request).await
+    }
+
+    async fn preview_spawn(&self, request: SpawnRequest) -> Result<SpawnResult, Fault> {
+        self.preview(request).await
+    }
+
+    async fn destroy(&self, instance: &str, operation_id: Option<String>) -> Result<Accepted, Fault> {
+        self.operate(OpKind::Destroy, instance, operation_id).await
+    }
+
+    async fn start(&self, instance: &str, operation_id: Option<String>) -> Result<Accepted, Fault> {
+        self.operate(OpKind::Start, instance, operation_id).await
+    }
+
+    async fn stop(&self, instance: &str, operation_id: Option<String>) -> Result<Accepted, Fault> {
+        self.operate(OpKind::Stop, instance, operation_id).await
+    }
+
+    async fn claim(&self, request: ClaimRequest) -> Result<Accepted, Fault> {
+        self.book_claim(request).await
+    }
+
+    async fn release(&self, instance: &str, operation_id: Option<String>) -> Result<Accepted, Fault> {
+        self.operate(OpKind::Release, instance, operation_id).await
+    }
+
+    async fn render_domain(&self, instance: &str, domain_xml: &str, display: DisplayWish) -> Result<String, Fault> {
+        let instance = self.instance(instance)?;
+        let claims = self.store.claims_of(instance.uuid)?;
+        self.write_hostdevs(domain_xml, Some(instance.uuid), &claims, display)
+    }
+
+    async fn devices(&self) -> Result<Vec<DeviceView>, Fault> {
+        let seen = self.observe().await?;
+        let usage = self.usage(&mut Vec::new()).await.ok();
+        Ok(views::devices(&seen, &self.settings.now().config, usage.as_ref()))
+    }
+
+    async fn inventory(&self) -> Result<Vec<InventoryRecord>, Fault> {
+        let seen = self.observe().await?;
+        Ok(views::inventory(&seen, &self.settings.now().config, &self.host_name))
+    }
+
+    async fn instances(&self) -> Result<Vec<InstanceView>, Fault> {
+        let books = self.store.books()?;
+        Ok(views::instance_views(&books.instances, &books.claims))
+    }
+
+    async fn jobs(&self) -> Result<Vec<Job>, Fault> {
+        let mut out = Vec::new();
+        for id in self.jobs.ids() {
+            out.extend(self.store.saga(id)?.map(|row| self.job_of(row)));
+        }
+        out.sort_by_key(|job| (job.created_usec, job.id));
+        Ok(out)
+    }
+
+    async fn job(&self, id: JobId) -> Result<Job, Fault> {
+        match self.store.saga(id)? {
+            Some(row) => Ok(self.job_of(row)),
+            None => Err(Fault::new(FaultKind::NoSuchJob, format!("no job has the id {id}"))),
+        }
+    }
+
+    async fn status(&self) -> Result<StatusView, Fault> {
+        let books = self.store.books()?;
+        let settings = self.settings.now();
+        let mut view = StatusView {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            libvirt_uri: self.libvirt_uri.clone(),
+            connected: true,
+            simulated: self.simulated,
+            providers: 0,
+            instances: books.instances.len(),
+            claims: books.claims.len(),
+            jobs_running: self.jobs.running(),
+            jobs_stuck: self.store.stuck_sagas()?.len(),
+            foreign: Vec::new(),
+            findings: settings.warnings.clone(),
+        };
+        match self.observe().await {
+            Ok(seen) => self.add_host(&mut view, &seen).await,
+            Err(fault) => {
+                view.connected = false;
+                view.findings.push(Finding::new(FindingKind::Unknown, "host", fault.message));
+            }
+        }
+        Ok(view)
+    }
+
+    async fn reload(&self) -> Result<Vec<Finding>, Fault> {
+        let fresh = self.settings.reload()?;
+        tracing::info!(types = fresh.config.enabled.len(), "configuration reloaded");
+        self.tell(Change::Inventory);
+        self.tell(Change::Status);
+        let mut findings = fresh.warnings.clone();
+        if let Ok(seen) = self.observe().await {
+            findings.extend(seen.mapping(&fresh.config).findings);
+        }
+        Ok(findings)
+    }
+
+    async fn config_text(&self) -> Result<String, Fault> {
+        Ok(crate::config::to_toml(&self.settings.now().config))
+    }
+
+    fn changes(&self) -> broadcast::Receiver<Change> {
+        self.changes.subscribe()
+    }
+}
+
+impl Service {
+    async fn usage(&self, findings: &mut Vec<Finding>) -> Result<Usage, Fault> {
+        let domains = self.host.hypervisor.domains().await.map_err(|e| host_fault("look at the domains", &e))?;
+        Ok(Usage::of(&domains, findings))
+    }
+
+    async fn add_host(&self, view: &mut StatusView, seen: &Observation) {
+        let settings = self.settings.now();
+        let mapping = seen.mapping(&settings.config);
+        view.providers = seen.capacity(&mapping).iter().filter(|c| c.total > 0).count();
+        view.findings.extend(seen.scan.findings.iter().cloned());
+        view.findings.extend(mapping.findings);
+        let usage = match self.usage(&mut view.findings).await {
+            Ok(usage) => {
+                view.findings.extend(usage.conflicts(seen));
+                Some(usage)
+            }
+            Err(fault) => {
+                view.findings.push(Finding::new(FindingKind::Unknown, "domains", fault.message));
+                None
+            }
+        };
+        let all = seen.scan.mdevs.iter().map(|m| views::mdev_view(m, seen, usage.as_ref()));
+        view.foreign = all.filter(|m: &MdevView| m.foreign).collect();
+        view.findings.extend(super::views::set_aside(&seen.scan));
+    }
+
+    fn job_of(&self, row: SagaRow) -> Job {
+        let progress = self.jobs.progress(row.id).unwrap_or_default();
+        Job {
+            id: row.id,
+            op: row.op,
+            instance: row.instance,
+            state: row.state,
+            steps_done: progress.steps_done,
+            steps_total: progress.steps_total,
+            step: progress.step,
+            created_usec: row.created_usec,
+            result: row.result,
+        }
+    }
+}
