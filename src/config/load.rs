@@ -1,7 +1,8 @@
 //! The configuration of this host: `mdevirt.toml`, then `mdevirt.toml.d/*.toml`.
 //!
-//! Drop-ins are read in the order of their names (bytes, so `10-` before `9-`); names that begin with a dot are left out. A
-//! later file wins key by key, also inside `[mdev."X"]`; a list replaces the list before it, it is never joined to it.
+//! Drop-ins are read in the order of their names (bytes, so `10-` before `9-`); names that begin with a dot are
+//! left out. A later file wins key by key, also inside `[mdev."X"]`; a list replaces the list before it, it is never
+//! joined to it.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
@@ -18,8 +19,8 @@ use super::{Loaded, MAX_FILE_BYTES, document};
 /// Most files in the drop-in directory.
 const MAX_DROP_INS: usize = 1000;
 
-/// Reads and checks a file and its drop-ins. Without any file everything is at its default, no type is enabled, and a
-/// warning says so.
+/// Reads and checks a file and its drop-ins. Without any file everything is at its default, no type is enabled, and
+/// a warning says so.
 ///
 /// # Errors
 /// Everything that is wrong with any of the files, or the path that cannot be read.

@@ -143,8 +143,8 @@ impl Reader<'_> {
         libvirt_uri(&uri).map_err(|err| self.say(&spot, err.to_string())).ok()
     }
 
-    /// Heads of the groups of each type, new name first. Groups are compared without case, so the key is spelled as in the list of
-    /// enabled types.
+    /// Heads of the groups of each type, new name first. Groups are compared without case, so the key is spelled as
+    /// in the list of enabled types.
     fn type_groups<'i>(
         &mut self,
         ini: &'i Ini,
@@ -191,3 +191,6 @@ impl Reader<'_> {
         table
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,8 @@
 //! oslo.config's INI dialect, which nova.conf is written in, with line numbers.
 //!
-//! `[group]` lines; `key = value` or `key: value`, whichever sign comes first; a line that begins with a blank goes on with the value
-//! before it; an empty line ends a value; `#` and `;` begin a comment at the start of a line only. One pair of
-//! quotes around a whole value is dropped. Groups are compared without case, keys with it; a repeated group goes on,
+//! `[group]` lines; `key = value` or `key: value`, whichever sign comes first; a line that begins with a blank goes
+//! on with the value before it; an empty line ends a value; `#` and `;` begin a comment at the start of a line only.
+//! One pair of quotes around a whole value is dropped. Groups are compared without case, keys with it; a repeated group goes on,
 //! and of a repeated key the last one counts.
 //!
 //! Rejected: the `configparser` crate, which keeps no line numbers, cuts values at `#` and forgets repeated keys.

@@ -177,7 +177,34 @@ mod tests {
         assert!(parse(&deep, "m.toml").is_err());
     }
 
+    /// One address in the spellings that are known.
+    fn spellings(domain: u16, bus: u8, slot: u8, function: u8) -> [String; 5] {
+        let low = format!("{domain:04x}:{bus:02x}:{slot:02x}.{function:x}");
+        let node = format!("pci_{}", low.replace([':', '.'], "_"));
+        [
+            low.to_uppercase(),
+            format!("0000{low}"),
+            format!("0{}", low.to_uppercase()),
+            format!(" {low} "),
+            node,
+        ]
+    }
+
     proptest! {
+        #[test]
+        fn spellings_of_an_address_are_one(
+            (domain, bus, slot, function) in (any::<u16>(), any::<u8>(), 0u8..32, 0u8..8), one in 0usize..5, other in 0usize..5
+        ) {
+            let all = spellings(domain, bus, slot, function);
+            let two = |second: &str| format!(
+                "[devices]\nenabled_mdev_types = [\"a1\", \"b1\"]\n[mdev.a1]\ndevice_addresses = [\"{}\"]\n\
+                 [mdev.b1]\ndevice_addresses = [\"{second}\"]\n", all[one]);
+            let error = parse(&two(&all[other]), "m.toml").unwrap_err().to_string();
+            prop_assert!(error.contains("has two types"), "{}", error);
+            let neighbour = &spellings(domain, bus, slot, function ^ 1)[other];
+            prop_assert!(parse(&two(neighbour), "m.toml").is_ok());
+        }
+
         #[test]
         fn no_text_panics(text in "(\\PC|\n){0,200}") {
             let _ = parse(&text, "m.toml");

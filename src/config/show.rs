@@ -6,8 +6,8 @@ use crate::model::ParentAddr;
 
 use super::{Config, EnabledType, Unlisted};
 
-/// The configuration in force, every key of every section; keys of a type that are at their default are left out, but for its
-/// class.
+/// The configuration in force, every key of every section; keys of a type that are at their default are left out, but
+/// for its class.
 pub fn to_toml(config: &Config) -> String {
     let mut out = libvirt(&config.libvirt_uri) + "\n";
     out += &devices(config.enabled.iter().map(|t| t.key.as_str()), config.unlisted);

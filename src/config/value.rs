@@ -42,8 +42,8 @@ impl<'p> Reader<'p> {
         Spot { file: Arc::clone(&self.file), line: self.line(span), table: Arc::clone(table), key }
     }
 
-    /// A syntax error. The parser goes on behind it; what it makes of that line is guesswork, so the line's first error stands for
-    /// all.
+    /// A syntax error. The parser goes on behind it; what it makes of that line is guesswork, so the line's first
+    /// error stands for all.
     pub(super) fn syntax(&mut self, err: &toml::de::Error) {
         let line = self.line(&err.span().unwrap_or(0..0));
         if !self.broken.insert(line) {

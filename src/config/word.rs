@@ -7,10 +7,10 @@ const MAX_KEY: usize = 128;
 
 /// Reads the key of a type: a type id, or a vendor type name such as `I/O subchannel (Non-QDIO)`.
 ///
-/// Blanks at the ends are dropped, as they are from the names that drivers print. Vendor names contain blanks, brackets and
-/// slashes, so the form is wide: printable, with a letter or digit somewhere. A slash may stand between two words only: nothing
-/// that could be read as an absolute path, or has a part that is empty, `.` or `..`. The rule is a second fence: a key is only ever
-/// compared with what parents offer, and the id that is used is the parent's own.
+/// Blanks at the ends are dropped, as they are from the names that drivers print. Vendor names contain blanks,
+/// brackets and slashes, so the form is wide: printable, with a letter or digit somewhere. A slash may stand between
+/// two words only: nothing that could be read as an absolute path, or has a part that is empty, `.` or `..`. The rule
+/// is a second fence: a key is only ever compared with what parents offer, and the id that is used is the parent's own.
 ///
 /// # Errors
 /// Says which of these is not so.
