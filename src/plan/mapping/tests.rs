@@ -122,6 +122,9 @@ fn an_unlisted_parent_follows_the_rule() {
         lines[2..],
         ["! enabled, but each parent that offers it gets another type or none: nvidia-232"]
     );
+    // A second default is said when the configuration is read, not again on each inventory.
+    let two = outcome(&devices("\"nvidia-231\", \"nvidia-232\"", "default"), &scan);
+    assert_eq!(two, ["0000:01:00.0 nvidia-231", "0000:02:00.0 nvidia-231"]);
 }
 
 #[test]
