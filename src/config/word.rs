@@ -120,6 +120,6 @@ mod tests {
             unknown("key", "colour", &known),
             "unknown key \"colour\"; expected enabled_mdev_types, unlisted"
         );
-        assert_eq!((edits("", "abc"), edits("abc", ""), edits("kitten", "sitting")), (3, 3, 3));
+        assert_eq!((edits("", "abc"), edits("abc", ""), edits("saturday", "sunday")), (3, 3, 3));
     }
 }
