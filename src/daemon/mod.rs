@@ -43,7 +43,7 @@ async fn serve(args: &Args) -> Result<()> {
     let mut term = signal(SignalKind::terminate()).context("listen for SIGTERM")?;
     let mut int = signal(SignalKind::interrupt()).context("listen for SIGINT")?;
     let mut hup = signal(SignalKind::hangup()).context("listen for SIGHUP")?;
-    let service = wiring::service(args)?;
+    let service = wiring::service(args).await?;
     let open = service.recover().context("take up open operations")?;
     tokio::spawn(service.clone().follow());
     let bus = wiring::bus(args, &service).await?;
@@ -56,7 +56,7 @@ async fn serve(args: &Args) -> Result<()> {
             _ = int.recv() => break,
             _ = hup.recv() => reload(&service).await,
             () = watchdog.due() => systemd::alive(),
-            () = bus.lost() => anyhow::bail!("the bus connection was lost"),
+            () = bus.closed() => anyhow::bail!("the bus connection was lost"),
         }
     }
     stop(&service).await;
@@ -74,7 +74,7 @@ async fn reload(service: &Service) {
 
 async fn stop(service: &Service) {
     systemd::stopping();
-    service.stop();
+    service.go_down();
     let deadline = Instant::now() + STOP_DEADLINE;
     let mut changes = service.changes();
     while service.jobs_running() > 0 && Instant::now() < deadline {

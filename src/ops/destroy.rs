@@ -2,10 +2,8 @@
 //!
 //! The point of no return is the stopped domain: before it nothing has changed, after it there is only forward.
 
-use serde_json::json;
-
 use super::steps::{RemoveDevice, StopDomain, UndefineDomain};
-use super::{Host, Params, VERSION};
+use super::{Host, Params, VERSION, parts};
 use crate::model::OpKind;
 use crate::saga::{Script, Step};
 
@@ -14,17 +12,16 @@ pub fn script(host: &Host, params: Params) -> Script {
     let mut steps: Vec<Box<dyn Step>> =
         vec![Box::new(StopDomain::new(host, &params)), Box::new(UndefineDomain::new(host, &params))];
     if !params.keep_devices {
-        for device in &params.devices {
-            steps.push(Box::new(RemoveDevice::new(host, device)));
+        for (part, device) in parts(&params.devices) {
+            steps.push(Box::new(RemoveDevice::new(host, part, device)));
         }
     }
+    let point_of_no_return = Some(0);
+    let on_done = super::forget_instance(&params);
     Script {
-        op: OpKind::Destroy,
-        version: VERSION,
-        point_of_no_return: Some(0),
-        steps,
-        on_done: super::forget_instance(&params),
-        on_failed: Vec::new(),
-        result: json!({ "instance": params.instance }),
+        point_of_no_return,
+        on_done,
+        result: super::result_of(params),
+        ..Script::new(OpKind::Destroy, VERSION, steps)
     }
 }

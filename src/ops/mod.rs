@@ -17,13 +17,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::host::{HostError, Hypervisor, NodeDevices};
 use crate::model::{
     Claim, ClaimEvent, ClaimId, DeviceApi, Fault, FaultKind, InstanceUuid, MdevUuid, NewMdev, OpKind,
     ParentAddr, SagaRow, TypeId,
 };
-use crate::saga::{Script, StepError};
+use crate::saga::{Part, Script, StepError};
 use crate::store::Change;
 
 /// Version of the lists of steps in this room.
@@ -184,14 +185,26 @@ fn forget_instance(params: &Params) -> Vec<Change> {
     changes
 }
 
+/// Devices with their place among the equal steps.
+fn parts(devices: &[DevicePlan]) -> impl Iterator<Item = (Part, &DevicePlan)> {
+    let of = u32::try_from(devices.len()).unwrap_or(u32::MAX);
+    (0u32..).zip(devices).map(move |(index, device)| (Part { index, of }, device))
+}
+
+/// A job's result: whose operation it was, with which devices, and the domain XML where one was written.
+fn result_of(params: Params) -> Box<dyn Fn(&[Value]) -> Value + Send + Sync> {
+    Box::new(move |_| {
+        let devices: Vec<Value> =
+            params.devices.iter().map(|d| json!({ "uuid": d.uuid, "parent": d.parent })).collect();
+        json!({ "instance": params.instance, "devices": devices, "domain_xml": params.domain_xml })
+    })
+}
+
 fn forget_claims(devices: &[DevicePlan]) -> Vec<Change> {
     devices
         .iter()
         .flat_map(|d| {
-            [
-                Change::Claim { claim: d.claim, event: ClaimEvent::Release },
-                Change::ClaimGone(d.claim),
-            ]
+            [Change::Claim { claim: d.claim, event: ClaimEvent::Release }, Change::ClaimGone(d.claim)]
         })
         .collect()
 }

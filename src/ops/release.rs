@@ -2,10 +2,8 @@
 //!
 //! The point of no return is the first removed device; a device that is open is reported and keeps everything as it was.
 
-use serde_json::json;
-
 use super::steps::RemoveDevice;
-use super::{Host, Params, VERSION};
+use super::{Host, Params, VERSION, parts};
 use crate::model::OpKind;
 use crate::saga::{Script, Step};
 
@@ -13,17 +11,16 @@ use crate::saga::{Script, Step};
 pub fn script(host: &Host, params: Params) -> Script {
     let mut steps: Vec<Box<dyn Step>> = Vec::new();
     if !params.keep_devices {
-        for device in &params.devices {
-            steps.push(Box::new(RemoveDevice::new(host, device)));
+        for (part, device) in parts(&params.devices) {
+            steps.push(Box::new(RemoveDevice::new(host, part, device)));
         }
     }
+    let point_of_no_return = (!steps.is_empty()).then_some(0);
+    let on_done = super::forget_instance(&params);
     Script {
-        op: OpKind::Release,
-        version: VERSION,
-        point_of_no_return: (!steps.is_empty()).then_some(0),
-        steps,
-        on_done: super::forget_instance(&params),
-        on_failed: Vec::new(),
-        result: json!({ "instance": params.instance }),
+        point_of_no_return,
+        on_done,
+        result: super::result_of(params),
+        ..Script::new(OpKind::Release, VERSION, steps)
     }
 }

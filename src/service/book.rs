@@ -13,9 +13,10 @@ use super::api::{Accepted, ClaimRequest, SpawnRequest, SpawnResult};
 use super::observe::Observation;
 use super::views::claim_view;
 use crate::model::{
-    Claim, ClaimId, ClaimRole, ClaimState, DeviceApi, DisplayWish, DomainOwner, Fault, FaultKind, Instance, InstanceUuid,
-    MdevUuid, OpKind, OwnDevice, Request,
+    Claim, ClaimId, ClaimRole, ClaimState, DeviceApi, DisplayWish, DomainOwner, Fault, FaultKind, Instance,
+    InstanceUuid, MdevUuid, OpKind, OwnDevice, Request,
 };
+use crate::model::{JobId, SagaRow};
 use crate::ops::{DevicePlan, Params};
 use crate::plan::pick::{Choice, Refusal, pick};
 use crate::store::Begin;
@@ -40,6 +41,9 @@ struct Chosen {
     devices: Vec<DevicePlan>,
 }
 
+/// How far back a repeated request is looked for.
+const RECENT_SAGAS: u32 = 5000;
+
 impl Service {
     /// [`super::api::UseCases::spawn`].
     pub(super) async fn book_spawn(&self, request: SpawnRequest) -> Result<Accepted, Fault> {
@@ -55,7 +59,8 @@ impl Service {
         self.refuse_taken_domain(&draft).await?;
         let _one_at_a_time = self.booking.lock().await;
         let chosen = self.choose(&draft).await?;
-        let xml = self.write_hostdevs(&request.domain_xml, Some(draft.instance), &chosen.claims, request.display)?;
+        let xml =
+            self.write_hostdevs(&request.domain_xml, Some(draft.instance), &chosen.claims, request.display)?;
         self.begin(draft, chosen, Some(xml))
     }
 
@@ -115,12 +120,13 @@ impl Service {
 
     /// A cloned VM carries its model's devices: they stay with the instance that holds them.
     fn refuse_held_devices(&self, doc: &DomainDoc) -> Result<(), Fault> {
-        let books = self.store.books()?;
+        let books = self.store.books();
         let named: BTreeSet<MdevUuid> = doc.hostdevs.iter().filter_map(DomainHostdev::mdev_uuid).collect();
-        let Some(held) = books.claims.iter().find(|c| named.contains(&c.uuid) && Some(c.instance) != doc.uuid) else {
+        let Some(held) = books.claims().find(|c| named.contains(&c.uuid) && Some(c.instance) != doc.uuid)
+        else {
             return Ok(());
         };
-        let owner = books.instances.iter().find(|i| i.uuid == held.instance).map_or("", |i| &i.name);
+        let owner = books.instance(held.instance).map_or("", |i| &i.name);
         let text = format!(
             "domain {:?} names device {}, which instance {owner:?} ({}) holds; take the <hostdev> out, a device of its own is written in",
             doc.name, held.uuid, held.instance
@@ -142,29 +148,45 @@ impl Service {
     }
 
     /// The job of the same operation id; another request under that id is refused.
-    pub(super) fn repeated(&self, operation_id: Option<&str>, digest: &str) -> Result<Option<Accepted>, Fault> {
+    pub(super) fn repeated(
+        &self,
+        operation_id: Option<&str>,
+        digest: &str,
+    ) -> Result<Option<Accepted>, Fault> {
         let Some(id) = operation_id else { return Ok(None) };
         let Some(row) = self.store.saga_by_operation(id)? else { return Ok(None) };
         if row.request_digest == digest {
             return Ok(Some(Accepted { job: row.id, fresh: false }));
         }
-        let text = format!("operation id {id:?} was used for another request ({} of {})", row.op, row.instance);
+        let text =
+            format!("operation id {id:?} was used for another request ({} of {})", row.op, row.instance);
         Err(Fault::new(FaultKind::InvalidRequest, text))
     }
 
     /// The job that made this very instance; the instance with another request is `InstanceExists`.
     fn known(&self, draft: &Draft) -> Result<Option<Accepted>, Fault> {
-        let books = self.store.books()?;
-        let same = |i: &&Instance| i.uuid == draft.instance || (!draft.name.is_empty() && i.name == draft.name);
-        let Some(there) = books.instances.iter().find(same) else { return Ok(None) };
-        let made_by = self.store.job_of_request(there.uuid, draft.op, &draft.digest)?;
+        let books = self.store.books();
+        let same =
+            |i: &&Instance| i.uuid == draft.instance || (!draft.name.is_empty() && i.name == draft.name);
+        let Some(there) = books.instances().find(same) else { return Ok(None) };
+        let made_by = self.job_of_request(there.uuid, draft)?;
         match made_by {
             Some(job) => Ok(Some(Accepted { job, fresh: false })),
             None => Err(Fault::new(
                 FaultKind::InstanceExists,
-                format!("instance {:?} ({}) is in the books already; destroy or release it first", there.name, there.uuid),
+                format!(
+                    "instance {:?} ({}) is in the books already; destroy or release it first",
+                    there.name, there.uuid
+                ),
             )),
         }
+    }
+
+    fn job_of_request(&self, instance: InstanceUuid, draft: &Draft) -> Result<Option<JobId>, Fault> {
+        let same = |row: &SagaRow| {
+            row.instance == instance && row.op == draft.op && row.request_digest == draft.digest
+        };
+        Ok(self.store.recent_sagas(RECENT_SAGAS)?.into_iter().find(same).map(|row| row.id))
     }
 
     /// A domain of that UUID or name that is not in our books belongs to somebody else.
@@ -174,7 +196,10 @@ impl Service {
         match taken.map_err(|e| crate::ops::host_fault(&what, &e))? {
             None => Ok(()),
             Some(uuid) => {
-                let text = format!("libvirt has a domain {:?} or {uuid} already; spawn under another name and UUID", draft.name);
+                let text = format!(
+                    "libvirt has a domain {:?} or {uuid} already; spawn under another name and UUID",
+                    draft.name
+                );
                 Err(Fault::new(FaultKind::InstanceExists, text))
             }
         }
@@ -185,8 +210,8 @@ impl Service {
         let seen = self.observe().await?;
         let mapping = seen.mapping(&settings.config);
         let capacity = seen.capacity(&mapping);
-        let choices =
-            pick(&draft.request, &capacity, &mapping.without, settings.config.packing).map_err(|r| refusal_fault(&r))?;
+        let choices = pick(&draft.request, &capacity, &mapping.without, settings.config.packing)
+            .map_err(|r| refusal_fault(&r))?;
         Ok(self.chosen(draft, &seen, choices))
     }
 
@@ -195,7 +220,10 @@ impl Service {
         let mut devices = Vec::new();
         for choice in choices {
             let claim = self.new_claim(draft, &choice, seen);
-            let card = seen.scan.parent(&claim.parent).map_or_else(|| claim.parent.clone(), crate::model::Parent::card);
+            let card = seen
+                .scan
+                .parent(&claim.parent)
+                .map_or_else(|| claim.parent.clone(), crate::model::Parent::card);
             devices.push(DevicePlan { reused: choice.reuse.is_some(), ..DevicePlan::of_claim(&claim, card) });
             claims.push(claim);
         }

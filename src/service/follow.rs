@@ -28,27 +28,28 @@ impl Service {
     }
 
     async fn on_event(&self, event: HostEvent) {
+        self.wake.ring();
         match event {
             HostEvent::NodeDevices => self.tell(Change::Inventory),
             HostEvent::Domain(uuid) => self.catch_up(Some(uuid)).await,
             HostEvent::Connected => {
-                self.set_connected(true);
-                self.wake.wake();
+                tracing::info!("connected to libvirt");
+                self.tell(Change::Status);
                 self.catch_up(None).await;
                 self.tell(Change::Inventory);
             }
-            HostEvent::Disconnected => self.set_connected(false),
+            HostEvent::Disconnected => {
+                tracing::warn!("the connection to libvirt is lost");
+                self.tell(Change::Status);
+            }
         }
     }
 
     /// Brings the claims of one instance, or of all, in line with their domains.
     async fn catch_up(&self, only: Option<InstanceUuid>) {
-        let claims = match self.store.claims() {
-            Ok(claims) => claims,
-            Err(err) => return tracing::error!("read the books: {err}"),
-        };
+        let books = self.store.books();
         let instances: BTreeSet<InstanceUuid> =
-            claims.iter().map(|c| c.instance).filter(|i| only.is_none_or(|o| o == *i)).collect();
+            books.claims().map(|c| c.instance).filter(|i| only.is_none_or(|o| o == *i)).collect();
         for instance in instances {
             let running = match self.host.hypervisor.domain(instance).await {
                 Ok(domain) => domain.is_some_and(|d| d.running),
@@ -58,8 +59,7 @@ impl Service {
                     continue;
                 }
             };
-            let own = claims.iter().filter(|c| c.instance == instance);
-            self.settle(instance, running, own);
+            self.settle(instance, running, books.claims_of(instance));
         }
     }
 

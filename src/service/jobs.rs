@@ -6,20 +6,10 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 use crate::model::JobId;
+use crate::saga::Progress;
 
 /// How many ended jobs are remembered.
 const ENDED_MAX: usize = 1000;
-
-/// How far a job is.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Progress {
-    /// Steps done so far.
-    pub steps_done: u32,
-    /// Steps in all.
-    pub steps_total: u32,
-    /// The step at work, or what is being waited for.
-    pub step: String,
-}
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -29,24 +19,16 @@ struct Inner {
 
 /// See the head of the file.
 #[derive(Debug, Default)]
-pub struct Jobs(Mutex<Inner>);
+pub(super) struct Jobs(Mutex<Inner>);
 
 impl Jobs {
-    /// A job begins.
-    pub fn begin(&self, id: JobId, steps_total: u32) {
-        self.inner().running.insert(id, Progress { steps_total, ..Progress::default() });
-    }
-
-    /// A job moves on.
-    pub fn update(&self, id: JobId, steps_done: u32, step: &str) {
-        if let Some(progress) = self.inner().running.get_mut(&id) {
-            progress.steps_done = steps_done;
-            step.clone_into(&mut progress.step);
-        }
+    /// A job begins or moves on.
+    pub(super) fn note(&self, progress: Progress) {
+        self.inner().running.insert(progress.job, progress);
     }
 
     /// A job ends.
-    pub fn end(&self, id: JobId) {
+    pub(super) fn end(&self, id: JobId) {
         let mut inner = self.inner();
         inner.running.remove(&id);
         inner.ended.push_back(id);
@@ -56,18 +38,18 @@ impl Jobs {
     }
 
     /// Progress of a job under way.
-    pub fn progress(&self, id: JobId) -> Option<Progress> {
+    pub(super) fn progress(&self, id: JobId) -> Option<Progress> {
         self.inner().running.get(&id).cloned()
     }
 
     /// Ids of jobs under way and ended, in no order.
-    pub fn ids(&self) -> Vec<JobId> {
+    pub(super) fn ids(&self) -> Vec<JobId> {
         let inner = self.inner();
         inner.running.keys().chain(&inner.ended).copied().collect()
     }
 
     /// How many are under way.
-    pub fn running(&self) -> usize {
+    pub(super) fn running(&self) -> usize {
         self.inner().running.len()
     }
 
@@ -79,6 +61,7 @@ impl Jobs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::SagaState;
     use uuid::Uuid;
 
     #[test]
@@ -86,8 +69,14 @@ mod tests {
         let jobs = Jobs::default();
         for n in 0..1001u128 {
             let id = JobId(Uuid::from_u128(n));
-            jobs.begin(id, 3);
-            jobs.update(id, 1, "make_device");
+            jobs.note(Progress {
+                job: id,
+                state: SagaState::Running,
+                steps_done: 1,
+                steps_total: 3,
+                step: String::new(),
+                result: None,
+            });
             assert_eq!(jobs.progress(id).unwrap().steps_done, 1);
             jobs.end(id);
         }

@@ -1,11 +1,16 @@
 //! From a saga row to a running job: write the journal's first line, run the steps beside everything else, tell listeners.
 
+use std::time::Duration;
+
 use super::Service;
 use super::api::{Accepted, Change};
 use crate::model::{Fault, FaultKind, JobId, OpKind, SagaRow, SagaState};
 use crate::ops::{Params, VERSION, script};
-use crate::saga::{Observer, Outcome, Script};
+use crate::saga::{Ending, Interrupted, Observer, Progress, Script};
 use crate::store::{Begin, StoreError};
+
+/// How often sagas that wait look again while a job runs; an idle daemon has no timer.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
 impl Service {
     /// A saga of ours that has not begun.
@@ -31,22 +36,23 @@ impl Service {
     }
 
     /// Writes the beginning and starts the job. A repeat that came at the same moment gets the job that won.
-    pub(super) fn launch(
-        &self,
-        saga: SagaRow,
-        with: impl FnOnce(Begin) -> Begin,
-    ) -> Result<Accepted, Fault> {
-        if self.stopping() {
-            return Err(Fault::new(FaultKind::ShuttingDown, "the daemon is going down; ask again when it is back"));
+    pub(super) fn launch(&self, saga: SagaRow, with: impl FnOnce(Begin) -> Begin) -> Result<Accepted, Fault> {
+        if self.goes_down() {
+            return Err(Fault::new(
+                FaultKind::ShuttingDown,
+                "the daemon is going down; ask again when it is back",
+            ));
         }
         let script = script(&self.host, &saga)?;
         let row = saga.clone();
-        match self.store.begin(with(Begin::new(saga, script.first_step()))) {
+        match self.store.begin(with(Begin::new(saga, script.key(0)))) {
             Ok(()) => {}
-            Err(StoreError::OperationRepeated { job, same_request: true }) => return Ok(Accepted { job, fresh: false }),
+            Err(StoreError::OperationRepeated { job, same_request: true }) => {
+                return Ok(Accepted { job, fresh: false });
+            }
             Err(err) => return Err(err.into()),
         }
-        self.jobs.begin(row.id, script.step_count());
+        self.jobs.note(beginning(&row, &script));
         self.tell(Change::JobNew(row.id));
         self.tell(Change::Claim(row.instance));
         let service = self.clone();
@@ -57,47 +63,72 @@ impl Service {
 
     /// Runs a saga to its end, or until the daemon stops.
     pub(super) async fn drive(self, row: SagaRow, script: Script, resume: bool) {
-        let observer = JobObserver { service: self.clone(), id: row.id };
         tracing::info!(job = %row.id, op = %row.op, instance = %row.instance, resume, "operation begins");
-        let outcome = if resume {
-            self.runner.resume(&row, script, &observer).await
-        } else {
-            self.runner.run(&row, script, &observer).await
+        let run = async {
+            if resume {
+                self.runner.resume(&row, &script, &self).await
+            } else {
+                self.runner.run(row.id, &script, &self).await
+            }
         };
-        match outcome {
-            Ok(Outcome::Ended(state)) => self.ended(&row, state),
-            Ok(Outcome::Stopped) => tracing::info!(job = %row.id, "operation left to the next start"),
+        let ending = tokio::select! {
+            ending = run => ending,
+            () = self.keep_looking() => return,
+        };
+        self.jobs.end(row.id);
+        match ending {
+            Ok(ending) => self.ended(&row, &ending),
+            Err(Interrupted::Stopped) => tracing::info!(job = %row.id, "operation left to the next start"),
             Err(err) => {
-                tracing::error!(job = %row.id, op = %row.op, instance = %row.instance, "operation cannot go on: {err}");
-                self.jobs.end(row.id);
+                tracing::error!(job = %row.id, op = %row.op, instance = %row.instance, "operation interrupted: {err:?}");
                 self.tell(Change::Status);
             }
         }
     }
 
-    fn ended(&self, row: &SagaRow, state: SagaState) {
-        match state {
-            SagaState::Done => tracing::info!(job = %row.id, op = %row.op, instance = %row.instance, "operation done"),
-            SagaState::Failed | SagaState::Stuck | SagaState::Running | SagaState::Unwinding => {
-                let why = self.store.saga(row.id).ok().flatten().and_then(|r| r.result).unwrap_or_default();
-                tracing::error!(job = %row.id, op = %row.op, instance = %row.instance, %why, "operation {state}");
+    /// Some changes of the host have no event (an answer that was lost): while a job runs, waiting sagas look again.
+    async fn keep_looking(&self) {
+        loop {
+            tokio::time::sleep(LOOK_AGAIN).await;
+            self.wake.ring();
+        }
+    }
+
+    fn ended(&self, row: &SagaRow, ending: &Ending) {
+        match ending {
+            Ending::Done(_) => {
+                tracing::info!(job = %row.id, op = %row.op, instance = %row.instance, "operation done")
+            }
+            Ending::Failed(fault) => {
+                tracing::error!(job = %row.id, op = %row.op, instance = %row.instance, kind = %fault.kind, "operation failed, all undone: {fault}");
+            }
+            Ending::Stuck(fault) => {
+                tracing::error!(job = %row.id, op = %row.op, instance = %row.instance, "operation stuck: {fault}");
             }
         }
-        self.jobs.end(row.id);
         self.tell(Change::Claim(row.instance));
         self.tell(Change::Inventory);
-        self.tell(Change::JobRemoved { id: row.id, result: state.as_str().to_owned() });
+        self.tell(Change::JobRemoved { id: row.id, result: ending.state().as_str().to_owned() });
     }
 }
 
-struct JobObserver {
-    service: Service,
-    id: JobId,
+/// How a job looks before its first step.
+pub(super) fn beginning(row: &SagaRow, script: &Script) -> Progress {
+    let steps_total = u32::try_from(script.steps.len()).unwrap_or(u32::MAX);
+    Progress {
+        job: row.id,
+        state: row.state,
+        steps_done: 0,
+        steps_total,
+        step: script.label(0),
+        result: None,
+    }
 }
 
-impl Observer for JobObserver {
-    fn progress(&self, steps_done: u32, step: &str) {
-        self.service.jobs.update(self.id, steps_done, step);
-        self.service.tell(Change::JobChanged(self.id));
+impl Observer for Service {
+    fn progress(&self, progress: Progress) {
+        let id = progress.job;
+        self.jobs.note(progress);
+        self.tell(Change::JobChanged(id));
     }
 }

@@ -23,7 +23,7 @@ impl Service {
         }
         let instance = self.instance(text)?;
         refuse_wrong_owner(op, &instance)?;
-        let devices = self.plans_of(&self.store.claims_of(instance.uuid)?).await?;
+        let devices = self.plans_of(self.store.books().claims_of(instance.uuid)).await?;
         let params = Params {
             instance: instance.uuid,
             name: instance.name,
@@ -37,30 +37,46 @@ impl Service {
 
     /// The instance of that UUID or name.
     pub(super) fn instance(&self, text: &str) -> Result<Instance, Fault> {
-        let books = self.store.books()?;
-        let by_uuid = text.parse().ok().and_then(|uuid| books.instances.iter().find(|i| i.uuid == uuid));
+        let books = self.store.books();
+        let by_uuid = text.parse().ok().and_then(|uuid| books.instance(uuid));
         if let Some(found) = by_uuid {
             return Ok(found.clone());
         }
-        let named: Vec<&Instance> = books.instances.iter().filter(|i| !i.name.is_empty() && i.name == text).collect();
+        let named: Vec<&Instance> = books.instances_named(text).filter(|i| !i.name.is_empty()).collect();
         match named[..] {
             [one] => Ok(one.clone()),
             [] => {
-                let text = format!("no instance has the name or UUID {text:?}; look at `mdevirtctl instance list`");
+                let text =
+                    format!("no instance has the name or UUID {text:?}; look at `mdevirtctl instance list`");
                 Err(Fault::new(FaultKind::NoSuchInstance, text))
             }
             ref several => {
                 let uuids: Vec<String> = several.iter().map(|i| i.uuid.to_string()).collect();
-                let message = format!("{text:?} is the name of {} instances; use a UUID: {}", uuids.len(), uuids.join(", "));
-                Err(Fault::new(FaultKind::InvalidRequest, message).with_details(json!({ "instances": uuids })))
+                let message = format!(
+                    "{text:?} is the name of {} instances; use a UUID: {}",
+                    uuids.len(),
+                    uuids.join(", ")
+                );
+                Err(Fault::new(FaultKind::InvalidRequest, message)
+                    .with_details(json!({ "instances": uuids })))
             }
         }
     }
 
-    async fn plans_of(&self, claims: &[Claim]) -> Result<Vec<DevicePlan>, Fault> {
-        let scan = self.host.nodes.scan().await.map_err(|e| crate::ops::host_fault("look at the node devices", &e))?;
-        let card = |claim: &Claim| scan.parent(&claim.parent).map_or_else(|| claim.parent.clone(), crate::model::Parent::card);
-        Ok(claims.iter().map(|c| DevicePlan::of_claim(c, card(c))).collect())
+    async fn plans_of<'a>(
+        &self,
+        claims: impl Iterator<Item = &'a Claim> + Send,
+    ) -> Result<Vec<DevicePlan>, Fault> {
+        let scan = self
+            .host
+            .nodes
+            .scan()
+            .await
+            .map_err(|e| crate::ops::host_fault("look at the node devices", &e))?;
+        let card = |claim: &Claim| {
+            scan.parent(&claim.parent).map_or_else(|| claim.parent.clone(), crate::model::Parent::card)
+        };
+        Ok(claims.map(|c| DevicePlan::of_claim(c, card(c))).collect())
     }
 }
 
@@ -70,9 +86,15 @@ fn refuse_wrong_owner(op: OpKind, instance: &Instance) -> Result<(), Fault> {
             "its domain belongs to the orchestrator that claimed the devices; use release"
         }
         (OpKind::Release, DomainOwner::Mdevirt) => "its domain was spawned here; use destroy",
-        (OpKind::Spawn | OpKind::Claim | OpKind::Destroy | OpKind::Start | OpKind::Stop | OpKind::Release, _) => {
+        (
+            OpKind::Spawn | OpKind::Claim | OpKind::Destroy | OpKind::Start | OpKind::Stop | OpKind::Release,
+            _,
+        ) => {
             return Ok(());
         }
     };
-    Err(Fault::new(FaultKind::InvalidRequest, format!("{op} instance {:?} ({}): {text}", instance.name, instance.uuid)))
+    Err(Fault::new(
+        FaultKind::InvalidRequest,
+        format!("{op} instance {:?} ({}): {text}", instance.name, instance.uuid),
+    ))
 }

@@ -15,14 +15,11 @@ mod recover;
 mod settings;
 mod use_cases;
 mod views;
-mod wake;
 
 pub use settings::{Settings, SettingsCell};
-pub use wake::HostWake;
 
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::broadcast;
 
@@ -31,7 +28,7 @@ use self::jobs::Jobs;
 use self::observe::Observation;
 use crate::model::{Clock, Fault, Ids};
 use crate::ops::{Host, host_fault};
-use crate::saga::Runner;
+use crate::saga::{Runner, Stop, Wake};
 use crate::store::Store;
 use crate::xml::render::Templates;
 
@@ -44,8 +41,10 @@ pub struct Parts {
     pub store: Arc<Store>,
     /// Runs sagas.
     pub runner: Runner,
-    /// Wakes sagas that wait for the host.
-    pub wake: Arc<HostWake>,
+    /// Rings when the host moved, for sagas that wait.
+    pub wake: Arc<Wake>,
+    /// Says to sagas that the daemon goes down.
+    pub stop: Arc<Stop>,
     /// XML templates.
     pub templates: Templates,
     /// Configuration in force.
@@ -73,8 +72,6 @@ pub struct Inner {
     booking: tokio::sync::Mutex<()>,
     jobs: Jobs,
     changes: broadcast::Sender<Change>,
-    connected: AtomicBool,
-    stopping: AtomicBool,
 }
 
 /// Changes that a slow listener may be behind before it has to look at everything again.
@@ -89,31 +86,21 @@ impl Service {
             booking: tokio::sync::Mutex::new(()),
             jobs: Jobs::default(),
             changes,
-            connected: AtomicBool::new(false),
-            stopping: AtomicBool::new(false),
         }))
     }
 
     /// Takes no new operation from now on, and lets sagas stop after the step at work.
-    pub fn stop(&self) {
-        self.stopping.store(true, Ordering::SeqCst);
-        self.runner.stop();
-        self.wake.wake();
+    pub fn go_down(&self) {
+        self.parts.stop.stop();
     }
 
-    fn stopping(&self) -> bool {
-        self.stopping.load(Ordering::SeqCst)
+    fn goes_down(&self) -> bool {
+        self.parts.stop.is_stopped()
     }
 
     /// How many jobs are under way.
     pub fn jobs_running(&self) -> usize {
         self.jobs.running()
-    }
-
-    fn set_connected(&self, connected: bool) {
-        if self.connected.swap(connected, Ordering::SeqCst) != connected {
-            self.tell(Change::Status);
-        }
     }
 
     /// Nobody listening is fine.
@@ -123,10 +110,10 @@ impl Service {
 
     /// Looks at hardware and books.
     async fn observe(&self) -> Result<Observation, Fault> {
-        let before = self.store.books()?;
+        let before = self.store.books();
         let scan = self.host.nodes.scan().await;
         let scan = scan.map_err(|e| host_fault("look at the node devices", &e))?;
-        Ok(Observation::new(before, scan, self.store.books()?))
+        Ok(Observation::new(&before, scan, &self.store.books()))
     }
 }
 

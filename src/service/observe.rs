@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::config::Config;
 use crate::host::Domain;
-use crate::model::{Claim, Finding, FindingKind, HostScan, Instance, InstanceUuid, Mdev, MdevUuid, OwnDevice};
+use crate::model::{
+    Claim, Finding, FindingKind, HostScan, Instance, InstanceUuid, Mdev, MdevUuid, OwnDevice,
+};
 use crate::plan::capacity::{Booked, ParentCapacity, capacity};
 use crate::plan::mapping::{Mapping, assign};
 use crate::store::Books;
@@ -15,49 +17,49 @@ use crate::xml::domain::{DomainDoc, DomainHostdev};
 
 /// One look at hardware and books.
 #[derive(Debug, Clone)]
-pub struct Observation {
+pub(super) struct Observation {
     /// The hardware.
-    pub scan: HostScan,
+    pub(super) scan: HostScan,
     /// Instances.
-    pub instances: Vec<Instance>,
+    pub(super) instances: Vec<Instance>,
     /// Claims.
-    pub claims: Vec<Claim>,
+    pub(super) claims: Vec<Claim>,
     /// Devices that were ours before or after the look.
-    pub own: Vec<OwnDevice>,
+    pub(super) own: Vec<OwnDevice>,
 }
 
 impl Observation {
     /// Joins a scan with the books read `before` and `after` it.
-    pub fn new(before: Books, scan: HostScan, after: Books) -> Self {
-        let mut own = after.own_devices;
-        own.extend(before.own_devices);
+    pub(super) fn new(before: &Books, scan: HostScan, after: &Books) -> Self {
+        let mut own: Vec<OwnDevice> = after.own_devices().chain(before.own_devices()).cloned().collect();
         own.sort_by(|a, b| (a.uuid, &a.parent).cmp(&(b.uuid, &b.parent)));
         own.dedup_by(|a, b| (a.uuid, &a.parent) == (b.uuid, &b.parent));
-        Self { scan, instances: after.instances, claims: after.claims, own }
+        let (instances, claims) = (after.instances().cloned().collect(), after.claims().cloned().collect());
+        Self { scan, instances, claims, own }
     }
 
     /// The configuration applied to this hardware.
-    pub fn mapping<'a>(&'a self, config: &'a Config) -> Mapping<'a> {
+    pub(super) fn mapping<'a>(&'a self, config: &'a Config) -> Mapping<'a> {
         assign(config, &self.scan)
     }
 
     /// What each parent has and can give.
-    pub fn capacity<'a>(&self, mapping: &Mapping<'a>) -> Vec<ParentCapacity<'a>> {
+    pub(super) fn capacity<'a>(&self, mapping: &Mapping<'a>) -> Vec<ParentCapacity<'a>> {
         capacity(mapping, &self.scan, Booked { claims: &self.claims, own: &self.own })
     }
 
     /// Whether we made this device.
-    pub fn is_own(&self, mdev: &Mdev) -> bool {
+    pub(super) fn is_own(&self, mdev: &Mdev) -> bool {
         self.own.binary_search_by(|d| (d.uuid, &d.parent).cmp(&(mdev.uuid, &mdev.parent))).is_ok()
     }
 
     /// The claim on this device.
-    pub fn claim_on(&self, mdev: &Mdev) -> Option<&Claim> {
+    pub(super) fn claim_on(&self, mdev: &Mdev) -> Option<&Claim> {
         self.claims.iter().find(|c| c.uuid == mdev.uuid && c.parent == mdev.parent)
     }
 
     /// The name of an instance, its UUID if it has none.
-    pub fn instance_name(&self, uuid: InstanceUuid) -> String {
+    pub(super) fn instance_name(&self, uuid: InstanceUuid) -> String {
         let named = self.instances.iter().find(|i| i.uuid == uuid && !i.name.is_empty());
         named.map_or_else(|| uuid.to_string(), |i| i.name.clone())
     }
@@ -65,13 +67,13 @@ impl Observation {
 
 /// Which domains name which devices in their XML.
 #[derive(Debug, Default)]
-pub struct Usage {
+pub(super) struct Usage {
     by_device: BTreeMap<MdevUuid, BTreeSet<(InstanceUuid, String)>>,
 }
 
 impl Usage {
     /// Reads the domains; XML that cannot be read is a finding, and what it names stays unknown.
-    pub fn of(domains: &[Domain], findings: &mut Vec<Finding>) -> Self {
+    pub(super) fn of(domains: &[Domain], findings: &mut Vec<Finding>) -> Self {
         let mut usage = Self::default();
         for domain in domains {
             match DomainDoc::parse(&domain.xml) {
@@ -90,18 +92,25 @@ impl Usage {
     }
 
     /// Names of the domains that name this device.
-    pub fn names(&self, uuid: MdevUuid) -> Vec<&str> {
+    pub(super) fn names(&self, uuid: MdevUuid) -> Vec<&str> {
         self.by_device.get(&uuid).into_iter().flatten().map(|(_, name)| name.as_str()).collect()
     }
 
     /// Devices that a domain names although another instance holds them (a cloned VM carries its model's UUIDs).
-    pub fn conflicts(&self, seen: &Observation) -> Vec<Finding> {
+    pub(super) fn conflicts(&self, seen: &Observation) -> Vec<Finding> {
         let mut out = Vec::new();
         for claim in &seen.claims {
-            let strangers = self.by_device.get(&claim.uuid).into_iter().flatten().filter(|(uuid, _)| *uuid != claim.instance);
+            let strangers = self
+                .by_device
+                .get(&claim.uuid)
+                .into_iter()
+                .flatten()
+                .filter(|(uuid, _)| *uuid != claim.instance);
             for (_, name) in strangers {
                 let owner = seen.instance_name(claim.instance);
-                let text = format!("domain {name:?} names this device, but {owner:?} holds it; give {name:?} a device of its own");
+                let text = format!(
+                    "domain {name:?} names this device, but {owner:?} holds it; give {name:?} a device of its own"
+                );
                 out.push(Finding::new(FindingKind::Conflict, claim.uuid.to_string(), text));
             }
         }

@@ -1,6 +1,7 @@
 //! The daemon's start: every open saga of an earlier life goes on, forward or backward, as its journal says.
 
 use super::Service;
+use super::launch::beginning;
 use crate::model::{Fault, SagaRow, SagaState};
 use crate::ops::script;
 use crate::store::Entry;
@@ -22,7 +23,7 @@ impl Service {
     fn take_up(&self, row: SagaRow) -> Result<(), Fault> {
         match script(&self.host, &row) {
             Ok(script) => {
-                self.jobs.begin(row.id, script.step_count());
+                self.jobs.note(beginning(&row, &script));
                 let service = self.clone();
                 tokio::spawn(async move { service.drive(row, script, true).await });
             }

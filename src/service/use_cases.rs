@@ -5,12 +5,13 @@ use tokio::sync::broadcast;
 
 use super::Service;
 use super::api::{
-    Accepted, Change, ClaimRequest, DeviceView, InstanceView, MdevView, SpawnRequest, SpawnResult, StatusView, UseCases,
+    Accepted, Change, ClaimRequest, DeviceView, InstanceView, MdevView, SpawnRequest, SpawnResult,
+    StatusView, UseCases,
 };
 use super::observe::{Observation, Usage};
 use super::views;
 use crate::model::{
-    DisplayWish, Fault, FaultKind, Finding, FindingKind, InventoryRecord, Job, JobId, OpKind, SagaRow,
+    Claim, DisplayWish, Fault, FaultKind, Finding, FindingKind, InventoryRecord, Job, JobId, OpKind, SagaRow,
 };
 use crate::ops::host_fault;
 
@@ -44,9 +45,14 @@ impl UseCases for Service {
         self.operate(OpKind::Release, instance, operation_id).await
     }
 
-    async fn render_domain(&self, instance: &str, domain_xml: &str, display: DisplayWish) -> Result<String, Fault> {
+    async fn render_domain(
+        &self,
+        instance: &str,
+        domain_xml: &str,
+        display: DisplayWish,
+    ) -> Result<String, Fault> {
         let instance = self.instance(instance)?;
-        let claims = self.store.claims_of(instance.uuid)?;
+        let claims: Vec<Claim> = self.store.books().claims_of(instance.uuid).cloned().collect();
         self.write_hostdevs(domain_xml, Some(instance.uuid), &claims, display)
     }
 
@@ -62,8 +68,7 @@ impl UseCases for Service {
     }
 
     async fn instances(&self) -> Result<Vec<InstanceView>, Fault> {
-        let books = self.store.books()?;
-        Ok(views::instance_views(&books.instances, &books.claims))
+        Ok(views::instance_views(&self.store.books()))
     }
 
     async fn jobs(&self) -> Result<Vec<Job>, Fault> {
@@ -83,7 +88,7 @@ impl UseCases for Service {
     }
 
     async fn status(&self) -> Result<StatusView, Fault> {
-        let books = self.store.books()?;
+        let books = self.store.books();
         let settings = self.settings.now();
         let mut view = StatusView {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -91,8 +96,8 @@ impl UseCases for Service {
             connected: true,
             simulated: self.simulated,
             providers: 0,
-            instances: books.instances.len(),
-            claims: books.claims.len(),
+            instances: books.instances().len(),
+            claims: books.claims().len(),
             jobs_running: self.jobs.running(),
             jobs_stuck: self.store.stuck_sagas()?.len(),
             foreign: Vec::new(),
@@ -131,7 +136,8 @@ impl UseCases for Service {
 
 impl Service {
     async fn usage(&self, findings: &mut Vec<Finding>) -> Result<Usage, Fault> {
-        let domains = self.host.hypervisor.domains().await.map_err(|e| host_fault("look at the domains", &e))?;
+        let domains =
+            self.host.hypervisor.domains().await.map_err(|e| host_fault("look at the domains", &e))?;
         Ok(Usage::of(&domains, findings))
     }
 
@@ -157,15 +163,17 @@ impl Service {
     }
 
     fn job_of(&self, row: SagaRow) -> Job {
-        let progress = self.jobs.progress(row.id).unwrap_or_default();
+        let progress = self.jobs.progress(row.id);
+        let (steps_done, steps_total, step) =
+            progress.map_or_else(Default::default, |p| (p.steps_done, p.steps_total, p.step));
         Job {
             id: row.id,
             op: row.op,
             instance: row.instance,
             state: row.state,
-            steps_done: progress.steps_done,
-            steps_total: progress.steps_total,
-            step: progress.step,
+            steps_done,
+            steps_total,
+            step,
             created_usec: row.created_usec,
             result: row.result,
         }

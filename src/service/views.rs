@@ -6,16 +6,17 @@ use crate::config::Config;
 use crate::model::{
     Claim, Finding, FindingKind, HostScan, InventoryRecord, Mdev, MdevType, MdevUuid, Parent, ParentAddr,
 };
+use crate::store::Books;
 
 /// libvirt's name of a mediated device; for people only, never parsed.
-pub fn device_name(uuid: MdevUuid, parent: &ParentAddr) -> String {
+pub(super) fn device_name(uuid: MdevUuid, parent: &ParentAddr) -> String {
     let plain: String =
         format!("{uuid}_{parent}").chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     format!("mdev_{plain}")
 }
 
 /// One claim.
-pub fn claim_view(claim: &Claim) -> ClaimView {
+pub(super) fn claim_view(claim: &Claim) -> ClaimView {
     ClaimView {
         device: device_name(claim.uuid, &claim.parent),
         uuid: claim.uuid,
@@ -30,25 +31,25 @@ pub fn claim_view(claim: &Claim) -> ClaimView {
 }
 
 /// All instances with their claims.
-pub fn instance_views(instances: &[crate::model::Instance], claims: &[Claim]) -> Vec<InstanceView> {
-    instances
-        .iter()
+pub(super) fn instance_views(books: &Books) -> Vec<InstanceView> {
+    books
+        .instances()
         .map(|i| InstanceView {
             uuid: i.uuid,
             name: i.name.clone(),
-            claims: claims.iter().filter(|c| c.instance == i.uuid).map(claim_view).collect(),
+            claims: books.claims_of(i.uuid).map(claim_view).collect(),
         })
         .collect()
 }
 
 /// All inventory records.
-pub fn inventory(seen: &Observation, config: &Config, host: &str) -> Vec<InventoryRecord> {
+pub(super) fn inventory(seen: &Observation, config: &Config, host: &str) -> Vec<InventoryRecord> {
     let mapping = seen.mapping(config);
     seen.capacity(&mapping).iter().filter_map(|c| c.record(host)).collect()
 }
 
 /// All parents, with types and devices.
-pub fn devices(seen: &Observation, config: &Config, usage: Option<&Usage>) -> Vec<DeviceView> {
+pub(super) fn devices(seen: &Observation, config: &Config, usage: Option<&Usage>) -> Vec<DeviceView> {
     let mapping = seen.mapping(config);
     let capacity = seen.capacity(&mapping);
     let status = |addr: &ParentAddr| {
@@ -64,7 +65,8 @@ pub fn devices(seen: &Observation, config: &Config, usage: Option<&Usage>) -> Ve
 
 fn device_view(parent: &Parent, status: String, seen: &Observation, usage: Option<&Usage>) -> DeviceView {
     let hex = |id: Option<u16>| id.map(|n| format!("{n:#06x}"));
-    let name = parent.product.clone().or_else(|| parent.driver.clone()).unwrap_or_else(|| parent.addr.node_name());
+    let name =
+        parent.product.clone().or_else(|| parent.driver.clone()).unwrap_or_else(|| parent.addr.node_name());
     DeviceView {
         address: parent.addr.clone(),
         name,
@@ -76,7 +78,13 @@ fn device_view(parent: &Parent, status: String, seen: &Observation, usage: Optio
         iommu_group: parent.iommu_group,
         status,
         types: parent.types.iter().map(type_view).collect(),
-        mdevs: seen.scan.mdevs.iter().filter(|m| m.parent == parent.addr).map(|m| mdev_view(m, seen, usage)).collect(),
+        mdevs: seen
+            .scan
+            .mdevs
+            .iter()
+            .filter(|m| m.parent == parent.addr)
+            .map(|m| mdev_view(m, seen, usage))
+            .collect(),
     }
 }
 
@@ -93,7 +101,7 @@ fn type_view(mdev_type: &MdevType) -> TypeView {
 }
 
 /// One device; `usage` is `None` when the domains could not be read.
-pub fn mdev_view(mdev: &Mdev, seen: &Observation, usage: Option<&Usage>) -> MdevView {
+pub(super) fn mdev_view(mdev: &Mdev, seen: &Observation, usage: Option<&Usage>) -> MdevView {
     let own = seen.is_own(mdev);
     let usage = match (seen.claim_on(mdev), usage) {
         (Some(claim), _) => format!("instance {}", seen.instance_name(claim.instance)),
@@ -116,7 +124,7 @@ pub fn mdev_view(mdev: &Mdev, seen: &Observation, usage: Option<&Usage>) -> Mdev
 }
 
 /// Definitions whose parent is gone: neither started nor deleted, only told.
-pub fn set_aside(scan: &HostScan) -> Vec<Finding> {
+pub(super) fn set_aside(scan: &HostScan) -> Vec<Finding> {
     let orphans = scan.mdevs.iter().filter(|m| m.parent_missing);
     orphans
         .map(|m| {

@@ -7,7 +7,6 @@ use super::is_ours;
 use crate::model::{Fault, FaultKind};
 use crate::ops::{Host, Params, step_error};
 use crate::saga::{Seen, Step, StepError};
-use crate::store::Change;
 
 /// See the head of the file.
 #[derive(Debug)]
@@ -72,13 +71,5 @@ impl Step for DefineDomain {
         }
         let what = format!("undefine domain {:?}", self.params.name);
         self.host.hypervisor.undefine(self.params.instance).await.map_err(|e| step_error(&what, &e))
-    }
-
-    fn done_changes(&self, _out: &Value) -> Vec<Change> {
-        Vec::new()
-    }
-
-    fn undone_changes(&self) -> Vec<Change> {
-        Vec::new()
     }
 }

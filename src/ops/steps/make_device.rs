@@ -7,7 +7,7 @@ use super::{claim, remove_when_closed};
 use crate::host::HostError;
 use crate::model::{ClaimEvent, Fault, FaultKind, Mdev};
 use crate::ops::{DevicePlan, Host, step_error};
-use crate::saga::{Seen, Step, StepError};
+use crate::saga::{Part, Seen, Step, StepError};
 use crate::store::Change;
 
 /// What an undo does to the device.
@@ -23,14 +23,15 @@ pub enum OnUndo {
 #[derive(Debug)]
 pub struct MakeDevice {
     host: Host,
+    part: Part,
     device: DevicePlan,
     on_undo: OnUndo,
 }
 
 impl MakeDevice {
     /// One step for one device.
-    pub fn new(host: &Host, device: &DevicePlan, on_undo: OnUndo) -> Self {
-        Self { host: host.clone(), device: device.clone(), on_undo }
+    pub fn new(host: &Host, part: Part, device: &DevicePlan, on_undo: OnUndo) -> Self {
+        Self { host: host.clone(), part, device: device.clone(), on_undo }
     }
 
     fn what(&self) -> String {
@@ -88,6 +89,10 @@ fn judge(device: &DevicePlan, found: &[Mdev]) -> Seen {
 impl Step for MakeDevice {
     fn name(&self) -> &'static str {
         "make_device"
+    }
+
+    fn part(&self) -> Option<Part> {
+        Some(self.part)
     }
 
     async fn seen(&self) -> Result<Seen, StepError> {

@@ -6,20 +6,21 @@ use serde_json::{Value, json};
 use super::remove_when_closed;
 use crate::model::ClaimEvent;
 use crate::ops::{DevicePlan, Host};
-use crate::saga::{Seen, Step, StepError};
+use crate::saga::{Part, Seen, Step, StepError};
 use crate::store::Change;
 
 /// See the head of the file.
 #[derive(Debug)]
 pub struct RemoveDevice {
     host: Host,
+    part: Part,
     device: DevicePlan,
 }
 
 impl RemoveDevice {
     /// One step for one device.
-    pub fn new(host: &Host, device: &DevicePlan) -> Self {
-        Self { host: host.clone(), device: device.clone() }
+    pub fn new(host: &Host, part: Part, device: &DevicePlan) -> Self {
+        Self { host: host.clone(), part, device: device.clone() }
     }
 }
 
@@ -27,6 +28,10 @@ impl RemoveDevice {
 impl Step for RemoveDevice {
     fn name(&self) -> &'static str {
         "remove_device"
+    }
+
+    fn part(&self) -> Option<Part> {
+        Some(self.part)
     }
 
     async fn seen(&self) -> Result<Seen, StepError> {
@@ -53,9 +58,5 @@ impl Step for RemoveDevice {
             Change::ClaimGone(*claim),
             Change::DeviceForgotten { uuid: *uuid, parent: parent.clone() },
         ]
-    }
-
-    fn undone_changes(&self) -> Vec<Change> {
-        Vec::new()
     }
 }

@@ -52,8 +52,4 @@ impl Step for StopDomain {
     fn done_changes(&self, _out: &Value) -> Vec<Change> {
         claims(&self.params.devices, ClaimEvent::Stopped)
     }
-
-    fn undone_changes(&self) -> Vec<Change> {
-        Vec::new()
-    }
 }

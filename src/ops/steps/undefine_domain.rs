@@ -51,8 +51,4 @@ impl Step for UndefineDomain {
     fn done_changes(&self, _out: &Value) -> Vec<Change> {
         claims(&self.params.devices, ClaimEvent::Release)
     }
-
-    fn undone_changes(&self) -> Vec<Change> {
-        Vec::new()
-    }
 }
