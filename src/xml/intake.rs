@@ -31,7 +31,8 @@ pub(super) fn strict<'a>(bytes: &'a [u8], what: &'static str) -> Result<&'a str,
 /// Who reads an identifier from it has to refuse [`REPLACEMENT`]. NUL is refused all the same.
 pub(super) fn lenient<'a>(bytes: &'a [u8], what: &'static str) -> Result<Cow<'a, str>, XmlError> {
     check_size_and_nul(bytes, what)?;
-    let text = String::from_utf8_lossy(bytes);
+    // Tried first because it is much faster on text that is clean.
+    let text = std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed);
     if forbidden_in(&text).is_none() {
         return Ok(text);
     }

@@ -45,7 +45,10 @@ struct Open<'a> {
 enum Token<'a> {
     Start(Tag<'a>),
     End,
+    /// As it stands in the document, line ends included.
     Text(Cow<'a, str>),
+    /// What a reference stands for.
+    Character(Cow<'a, str>),
     Finished,
 }
 
@@ -60,7 +63,7 @@ impl<'a> Reader<'a> {
         let mut reader = Self { source, inner, base, open, end_due: false, root_seen: false, last_end };
         match reader.next()? {
             Token::Start(tag) if tag.name == root => Ok((reader, tag)),
-            Token::Start(_) | Token::End | Token::Text(_) | Token::Finished => {
+            Token::Start(_) | Token::End | Token::Text(_) | Token::Character(_) | Token::Finished => {
                 Err(reader.malformed(format!("expected the root element <{root}>")))
             }
         }
@@ -78,7 +81,7 @@ impl<'a> Reader<'a> {
                 Token::Start(tag) if self.open.len() == depth + 1 => return Ok(Some(tag)),
                 Token::End if self.open.len() < depth => return Ok(None),
                 Token::Finished => return Ok(None),
-                Token::Start(_) | Token::End | Token::Text(_) => {}
+                Token::Start(_) | Token::End | Token::Text(_) | Token::Character(_) => {}
             }
         }
     }
@@ -88,11 +91,16 @@ impl<'a> Reader<'a> {
         let depth = self.open.len();
         let mut all = Cow::Borrowed("");
         loop {
-            match self.next()? {
-                Token::Text(part) if all.is_empty() => all = part,
-                Token::Text(part) => all.to_mut().push_str(&part),
+            let part = match self.next()? {
+                Token::Text(part) => unix_lines(part),
+                Token::Character(part) => part,
                 Token::End if self.open.len() < depth => return Ok(all),
-                Token::Start(_) | Token::End | Token::Finished => {}
+                Token::Start(_) | Token::End | Token::Finished => continue,
+            };
+            if all.is_empty() {
+                all = part;
+            } else {
+                all.to_mut().push_str(&part);
             }
             if all.len() > MAX_TEXT {
                 return Err(XmlError::LimitExceeded { what: "bytes of one text", limit: MAX_TEXT });
@@ -152,8 +160,8 @@ impl<'a> Reader<'a> {
                         return Err(self.malformed("text outside the root element"));
                     }
                 }
-                Event::Text(text) => return Ok(Token::Text(text.xml10_content())),
-                Event::CData(text) if !self.open.is_empty() => return Ok(Token::Text(text.xml10_content())),
+                Event::Text(text) => return Ok(Token::Text(text.into_inner())),
+                Event::CData(text) if !self.open.is_empty() => return Ok(Token::Text(text.into_inner())),
                 Event::GeneralRef(name) if !self.open.is_empty() => return self.reference(&name),
                 Event::CData(_) | Event::GeneralRef(_) => {
                     return Err(self.malformed("text outside the root element"));
@@ -199,10 +207,10 @@ impl<'a> Reader<'a> {
         if let Some(c) = number {
             let text = String::from(c);
             self.check_characters(&text)?;
-            return Ok(Token::Text(Cow::Owned(text)));
+            return Ok(Token::Character(Cow::Owned(text)));
         }
         match resolve_predefined_entity(name) {
-            Some(text) => Ok(Token::Text(Cow::Borrowed(text))),
+            Some(text) => Ok(Token::Character(Cow::Borrowed(text))),
             None => Err(self.malformed(format!("the entity &{}; is not known", shown(name)))),
         }
     }
@@ -235,4 +243,9 @@ impl<'a> Reader<'a> {
         }
         if self.root_seen { Ok(Token::Finished) } else { Err(self.malformed("there is no element in it")) }
     }
+}
+
+/// XML's line ends: whatever the document has, a text has `\n`.
+fn unix_lines(text: Cow<'_, str>) -> Cow<'_, str> {
+    if text.contains('\r') { Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n")) } else { text }
 }

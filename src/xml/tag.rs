@@ -30,7 +30,9 @@ impl<'a> Tag<'a> {
 
     /// The value of the attribute that has exactly this name.
     pub(super) fn attr(&self, name: &str) -> Option<Cow<'_, str>> {
-        let attribute = self.start.attributes().flatten().find(|a| a.key.as_ref() == name)?;
+        // Doubles were looked for when the element was entered.
+        let mut all = self.start.attributes();
+        let attribute = all.with_checks(false).flatten().find(|a| a.key.as_ref() == name)?;
         attribute.normalized_value(XmlVersion::Explicit1_0).ok()
     }
 
@@ -43,6 +45,9 @@ impl<'a> Tag<'a> {
 
 /// Checks the attributes of an element; what `xmlns` says if it is there.
 pub(super) fn attributes(reader: &Reader<'_>, start: &BytesStart<'_>) -> Result<Option<bool>, XmlError> {
+    if start.attributes_raw().is_empty() {
+        return Ok(None);
+    }
     let broken = |err: &dyn std::fmt::Display| reader.malformed(shown(&err.to_string()));
     let mut default_namespace = None;
     for (count, attribute) in start.attributes().enumerate() {

@@ -1,5 +1,7 @@
 //! `<capability type='mdev_types'>`: what a parent offers.
 
+use std::borrow::Cow;
+
 use crate::model::{DeviceApi, InvalidName, MdevType, TypeFacts};
 use crate::xml::error::{XmlError, shown};
 use crate::xml::intake::REPLACEMENT;
@@ -66,21 +68,21 @@ impl Types {
 
 /// One type while it is read.
 #[derive(Default)]
-struct Draft {
-    name: Option<String>,
-    device_api: Option<String>,
-    available: Option<String>,
+struct Draft<'a> {
+    name: Cow<'a, str>,
+    device_api: Cow<'a, str>,
+    available: Cow<'a, str>,
 }
 
-impl Draft {
-    fn read(reader: &mut Reader<'_>) -> Result<Self, XmlError> {
+impl<'a> Draft<'a> {
+    fn read(reader: &mut Reader<'a>) -> Result<Self, XmlError> {
         let depth = reader.depth();
         let mut draft = Self::default();
         while let Some(tag) = reader.child(depth)? {
             match tag.name() {
-                "name" => draft.name = some_text(&reader.text()?),
-                "deviceAPI" => draft.device_api = some_text(&reader.text()?),
-                "availableInstances" => draft.available = some_text(&reader.text()?),
+                "name" => draft.name = reader.text()?,
+                "deviceAPI" => draft.device_api = reader.text()?,
+                "availableInstances" => draft.available = reader.text()?,
                 _ => {}
             }
         }
@@ -90,16 +92,20 @@ impl Draft {
     fn finish(self, id: &str) -> Result<MdevType, String> {
         let id = id.parse().map_err(|err: InvalidName| err.to_string())?;
         // A trait is bound to a type by its name: half a name is worse than none.
-        if self.name.as_deref().is_some_and(|name| name.contains(REPLACEMENT)) {
+        if self.name.contains(REPLACEMENT) {
             return Err("its name is not text in UTF-8".to_owned());
         }
-        let device_api = self.device_api.ok_or("it has no deviceAPI")?;
-        let device_api: DeviceApi = device_api.parse().map_err(|err: InvalidName| err.to_string())?;
-        let available = self.available.ok_or("it has no availableInstances")?;
-        let digits = available.bytes().all(|b| b.is_ascii_digit());
+        let device_api: DeviceApi = self.device_api.parse().map_err(|err: InvalidName| err.to_string())?;
+        let available = self.available.trim();
+        let digits = !available.is_empty() && available.bytes().all(|b| b.is_ascii_digit());
         let available_instances = if digits { available.parse().ok() } else { None };
-        let available_instances = available_instances
-            .ok_or_else(|| format!("availableInstances '{}' is no number", shown(&available)))?;
-        Ok(MdevType { id, name: self.name, device_api, available_instances, facts: TypeFacts::default() })
+        let no_number = || format!("availableInstances '{}' is no number", shown(available));
+        Ok(MdevType {
+            id,
+            name: some_text(&self.name),
+            device_api,
+            available_instances: available_instances.ok_or_else(no_number)?,
+            facts: TypeFacts::default(),
+        })
     }
 }
