@@ -52,6 +52,7 @@ drop_old() { # keep the newest three of each kind
 mkdir -p "$cache"
 exec 9>"$cache/image.lock"
 flock 9
+as_root rm -rf "$cache"/work.* "$cache"/*.part # of a run that was killed
 
 key=$cache/id_rig
 make_key "$key"

@@ -70,39 +70,40 @@ def run_all(files, image, logs, after=lambda vm: None):
     """Runs case files, sharing one guest among those that can. `after` is called with each guest before its end."""
     tally = Tally()
     shared = [file for file in files if not file.own_vm]
-    for group in [shared] * bool(shared) + [[file] for file in files if file.own_vm]:
-        _run_in_fresh_vm(group, image, logs, tally, after)
+    groups = ([shared] if shared else []) + [[file] for file in files if file.own_vm]
+    for number, group in enumerate(groups, 1):
+        _run_in_fresh_vm(group, number, image, logs, tally, after)
     return tally
 
 
-def _run_in_fresh_vm(files, image, logs, tally, after):
+def _run_in_fresh_vm(files, number, image, logs, tally, after):
+    left = [(file, name, test) for file in files for name, test in file.tests]
     try:
-        with Vm(image, logs) as vm:
-            print(f"guest up after {vm.boot_seconds:.0f} s", flush=True)
-            for file in files:
-                _run_file(file, vm, tally)
+        with Vm(image, logs, number) as vm:
+            print(f"guest {number} up after {vm.boot_seconds:.0f} s", flush=True)
+            while left:
+                vm.qemu.check_alive()
+                _run_one(*left.pop(0), vm, tally)
             after(vm)
     except RigError as error:
-        # A guest that does not boot fails every test that was to run in it and has not been counted.
+        # Without a guest, all that was still to run in it has failed.
         print(f"rig: {error}", flush=True)
-        left = [name for file in files for name, _ in file.tests]
-        tally.failed.append(f"{left[0]}: {error}")
+        tally.failed += [name for _, name, _ in left]
 
 
-def _run_file(file, vm, tally):
-    for name, test in file.tests:
-        began = time.monotonic()
-        outcome, why = _outcome(lambda: _run_test(test, file, vm))
-        print(f"{outcome}  {name}  {time.monotonic() - began:.1f} s", flush=True)
-        if outcome == "PASS":
-            tally.passed += 1
-            continue
+def _run_one(file, name, test, vm, tally):
+    began = time.monotonic()
+    outcome, why = _outcome(lambda: _run_test(test, file, vm))
+    print(f"{outcome}  {name}  {time.monotonic() - began:.1f} s", flush=True)
+    if why:
         print("      " + why.strip().replace("\n", "\n      "), flush=True)
-        if outcome == "SKIP":
-            tally.skipped += 1
-        else:
-            tally.failed.append(name)
-            _keep_logs(vm, name)
+    if outcome == "PASS":
+        tally.passed += 1
+    elif outcome == "SKIP":
+        tally.skipped += 1
+    else:
+        tally.failed.append(name)
+        _keep_logs(vm, name)
 
 
 def _run_test(test, file, vm):

@@ -12,8 +12,9 @@ from rig.qemu import Qemu
 from rig.ssh import Ssh
 from rig.wait import until
 
-BOOT_TIMEOUT = 300
-COMMAND_TIMEOUT = 120
+# Only a failure waits as long as this, and a machine under load may need it.
+BOOT_TIMEOUT = 600
+COMMAND_TIMEOUT = 240
 
 
 class Vm:
@@ -117,8 +118,12 @@ class Vm:
 
     def until(self, what, command, timeout=60):
         """Waits until a line of shell succeeds, and returns its output."""
-        ok = lambda: (lambda result: result if result.code == 0 else None)(self.try_run(command))
-        return until(what, ok, timeout=timeout).out
+
+        def succeeded():
+            result = self.try_run(command)
+            return result if result.code == 0 else None
+
+        return until(what, succeeded, timeout=timeout).out
 
     # --- larger steps
 

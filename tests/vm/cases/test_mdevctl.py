@@ -1,0 +1,38 @@
+"""The rig itself: mdevctl sees the cards and works on them."""
+
+from rig import M60
+
+UUID = "bd000000-0000-4000-8000-000000000001"
+
+
+def test_types_are_listed_with_descriptions(vm):
+    listed = vm.run_json("mdevctl types --dumpjson")
+    parents = {parent: types for entry in listed for parent, types in entry.items()}
+    assert set(parents) == {*M60, *vm.gpus.vfs()}
+    types = {type_id: shown for entry in parents[M60[0]] for type_id, shown in entry.items()}
+    assert types["nvidia-18"]["name"] == "GRID M60-2Q", types["nvidia-18"]
+    assert types["nvidia-18"]["available_instances"] == 4
+    assert types["nvidia-18"]["description"].startswith("num_heads=4, frl_config=60, framebuffer=2048M")
+
+
+def test_define_start_stop(vm):
+    vm.run(f"mdevctl define --uuid {UUID} --parent {M60[0]} --type nvidia-18")
+    assert vm.gpus.mdevs() == []
+    vm.run(f"mdevctl start --uuid {UUID}")
+    assert vm.gpus.mdevs() == [UUID]
+    assert f"{UUID} {M60[0]} nvidia-18 manual (defined)" in vm.run("mdevctl list")
+    vm.run(f"mdevctl stop --uuid {UUID} && mdevctl undefine --uuid {UUID}")
+    assert vm.gpus.mdevs() == []
+
+
+def test_start_reports_the_kernels_refusal(vm):
+    vm.run(f"mdevctl start --uuid {UUID} --parent {M60[0]} --type nvidia-18")
+    refused = vm.try_run(f"mdevctl start --uuid {UUID[:-1]}2 --parent {M60[0]} --type nvidia-15")
+    assert refused.code != 0 and "Invalid argument" in refused.err, refused
+
+
+def test_autostart_when_the_driver_comes_back(vm):
+    vm.run(f"mdevctl define --auto --uuid {UUID} --parent {M60[0]} --type nvidia-18")
+    vm.gpus.unbind(M60[0])
+    vm.gpus.bind(M60[0])
+    vm.until("the mdev", f"test -e /sys/bus/mdev/devices/{UUID}")
