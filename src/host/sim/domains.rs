@@ -64,24 +64,26 @@ impl SimHost {
             .iter()
             .find(is_it)
             .ok_or_else(|| HostError::OutcomeUnknown("defining a domain".to_owned()))?;
-        let mut entry = SimDomain::from_base(domain)?;
-        if domain.running {
-            // What libvirt shows now is the live XML; the definition is what was given.
-            entry.defined = Some(xml.to_owned());
-        }
+        let known = self.state().table().domain(domain.uuid).cloned();
+        let mut entry = known.map_or_else(|| SimDomain::from_base(domain), Ok)?;
+        // What libvirt shows lacks secrets, and is the live XML of a running domain; without a UUID, though, the given
+        // text would make another domain at the next start.
+        let defined = if doc.uuid.is_some() { xml } else { &domain.xml };
+        entry.defined = Some(defined.to_owned());
+        entry.name = domain.name.clone();
         self.put(entry)
     }
 
     async fn start_with_devices(&self, uuid: InstanceUuid) -> Result<(), HostError> {
         let _turn = self.domain_turn.lock().await;
         let Some(before) = self.take_devices(uuid)? else { return Ok(()) };
-        let started = self.base_domains.start(uuid).await;
-        if let Err(error) = started {
-            self.state().apply(vec![Edit::domain(before)])?;
-            return Err(error);
+        match self.base_domains.start(uuid).await {
+            Ok(()) => {
+                self.notify(HostEvent::Domain(uuid));
+                Ok(())
+            }
+            Err(error) => self.put(before).and(Err(error)),
         }
-        let live = self.base_domains.domain(uuid).await?.map(|d| d.xml);
-        self.record(uuid, |domain| domain.live = live.or(domain.live.take()))
     }
 
     /// Marks the domain as running with its devices, so that nobody removes or takes them while it starts, and returns

@@ -120,7 +120,8 @@ impl Hypervisor for FileHost {
         match domains.iter_mut().find(|d| d.uuid == uuid) {
             Some(domain) => domain.defined = Some(xml.to_owned()),
             None => {
-                domains.push(FileDomain { uuid, name: doc.name, live: None, defined: Some(xml.to_owned()) })
+                let defined = Some(xml.to_owned());
+                domains.push(FileDomain { uuid, name: doc.name, live: None, defined });
             }
         }
         Ok(())
