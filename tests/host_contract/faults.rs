@@ -21,6 +21,7 @@ on_each_base!(
     a_foreign_device_takes_a_place,
     a_lost_device_is_made_again_under_its_definition,
     ids_move_from_a_scan_on,
+    a_renumbered_slice_of_the_file_still_gives_its_share_back,
     rules_are_added_while_the_host_runs,
 );
 
@@ -123,9 +124,10 @@ async fn libvirt_is_away_for_some_calls(base: Base) {
         let err = host.domains().await.unwrap_err();
         assert!(matches!(err, HostError::Unreachable(_)), "{err:?}");
     }
-    host.scan().await.unwrap();
+    // Both are there before the next call: a daemon that waits for the connection makes none.
     let got = [events.try_recv().unwrap(), events.try_recv().unwrap()];
     assert_eq!(got, [HostEvent::Disconnected, HostEvent::Connected]);
+    host.scan().await.unwrap();
     assert!(events.try_recv().is_err());
 }
 
@@ -246,6 +248,25 @@ async fn ids_move_from_a_scan_on(base: Base) {
     // Renumbered again, the ids are those of the file: it does not add up.
     host.change(Change::Renumber([].into())).await.unwrap();
     assert_eq!(names(&host.scan().await.unwrap()), before);
+}
+
+async fn a_renumbered_slice_of_the_file_still_gives_its_share_back(base: Base) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("host.xml");
+    let css = "<node>\
+        <device><name>css_0_0_00b2</name><parent>computer</parent><capability type='css'><cssid>0x0</cssid>\
+        <ssid>0x0</ssid><devno>0x00b2</devno><capability type='mdev_types'><type id='io'><name>I/O</name>\
+        <deviceAPI>vfio-ccw</deviceAPI><availableInstances>1</availableInstances></type></capability></capability></device>\
+        <device><name>mdev_x</name><parent>css_0_0_00b2</parent><capability type='mdev'><type id='io'/>\
+        <uuid>3d1f0a52-6c0b-4f0e-9a53-0d5c2f5b7e10</uuid><iommuGroup number='7'/></capability></device></node>";
+    std::fs::write(&path, css).unwrap();
+    let host = scripted(base, path.to_str().unwrap(), "").await;
+    host.change(Change::Renumber([(type_id("io"), type_id("io-2"))].into())).await.unwrap();
+    let uuid = "3d1f0a52-6c0b-4f0e-9a53-0d5c2f5b7e10".parse().unwrap();
+    assert_eq!(host.find(uuid).await.unwrap()[0].type_id, Some(type_id("io-2")));
+    host.remove(uuid, &addr("css_0_0_00b2")).await.unwrap();
+    let css = &host.scan().await.unwrap().parents[0];
+    assert_eq!((css.types[0].id.as_str(), css.types[0].available_instances), ("io-2", 2));
 }
 
 async fn rules_are_added_while_the_host_runs(base: Base) {

@@ -44,10 +44,7 @@ impl Hypervisor for SimHost {
         self.call(site(Call::Stop, Some(uuid), "stopping"), async {
             let _turn = self.domain_turn.lock().await;
             self.base_domains.stop(uuid).await?;
-            self.record(uuid, |domain| {
-                domain.live = None;
-                domain.holds.clear();
-            })
+            self.record(uuid, |domain| domain.live = None)
         })
         .await
     }

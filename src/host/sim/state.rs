@@ -24,7 +24,7 @@ pub(super) struct SimDomain {
     pub(super) live: Option<String>,
     /// XML of its definition; `None` for a transient domain.
     pub(super) defined: Option<String>,
-    /// Mediated devices it holds while it runs.
+    /// Mediated devices of `live`: it holds them while it runs, and only then.
     pub(super) holds: BTreeSet<MdevUuid>,
 }
 
