@@ -58,3 +58,10 @@ fn a_huge_file_is_refused_unread() {
     assert!(Script::load(&path).unwrap_err().to_string().contains("70000 bytes"));
     assert!(Script::load(&dir.path().join("none")).unwrap_err().to_string().contains("none"));
 }
+
+#[test]
+fn the_committed_script_is_read() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios/faults.toml");
+    let script = Script::load(&path).unwrap();
+    assert_eq!((script.fail.len(), script.change.len()), (5, 5));
+}
