@@ -1,5 +1,11 @@
 //! The connection against a real libvirtd: lost, found again, events, and nothing lost in between.
 #![cfg(feature = "libvirt")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on shall stop"
+)]
 
 mod fixture;
 
@@ -10,8 +16,9 @@ use std::time::Duration;
 use fixture::libvirtd::{Libvirtd, socket};
 use mdevirt::host::libvirt::LibvirtHost;
 use mdevirt::host::sysfs::Sysfs;
-use mdevirt::host::{HostError, HostEvent, Hypervisor};
+use mdevirt::host::{HostError, HostEvent, Hypervisor, NodeDevices};
 use mdevirt::model::InstanceUuid;
+use mdevirt::xml::render::Templates;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::broadcast::Receiver;
@@ -24,7 +31,7 @@ fn host(dir: &Path) -> Arc<LibvirtHost> {
 
 fn host_at(socket: &Path, dir: &Path) -> Arc<LibvirtHost> {
     let uri = format!("test+unix:///default?socket={}", socket.display());
-    LibvirtHost::new(uri, Sysfs::new(dir.join("no-such-root")))
+    LibvirtHost::new(uri, Sysfs::new(dir.join("no-such-root")), Templates::load(&[]).unwrap())
 }
 
 /// Passes over everything else; the limit only ends a test that would hang.
@@ -153,7 +160,7 @@ async fn a_change_whose_answer_is_lost_has_an_unknown_outcome() {
 async fn a_uri_that_cannot_be_opened_is_told_and_kills_nothing() {
     let dir = tempfile::tempdir().unwrap();
     for uri in ["test:///no/such/file.xml", "qemu:///system\0x"] {
-        let host = LibvirtHost::new(uri, Sysfs::new(dir.path()));
+        let host = LibvirtHost::new(uri, Sysfs::new(dir.path()), Templates::load(&[]).unwrap());
         let err = timeout(Duration::from_secs(60), host.domains()).await.unwrap().unwrap_err();
         assert!(matches!(err, HostError::Unreachable(_)), "{uri:?}: {err}");
     }

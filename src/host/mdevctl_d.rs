@@ -94,7 +94,7 @@ impl MdevctlDir {
     pub fn parents_of(&self, uuid: MdevUuid) -> Result<Vec<String>, HostError> {
         let mut parents = Vec::new();
         for parent in names_in(&self.root.join("etc/mdevctl.d"))? {
-            if parent.parse::<NodeName>().is_ok() && self.file(&parent, uuid)?.is_some() {
+            if parent.parse::<NodeName>().is_ok() && self.has_file(&parent, uuid)? {
                 parents.push(parent);
             }
         }
@@ -123,11 +123,11 @@ impl MdevctlDir {
         self.root.join("etc/mdevctl.d").join(parent)
     }
 
-    fn file(&self, parent: &str, uuid: MdevUuid) -> Result<Option<PathBuf>, HostError> {
+    fn has_file(&self, parent: &str, uuid: MdevUuid) -> Result<bool, HostError> {
         let path = self.directory(parent).join(uuid.to_string());
         match fs::symlink_metadata(&path) {
-            Ok(_) => Ok(Some(path)),
-            Err(err) if matches!(err.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+            Ok(_) => Ok(true),
+            Err(err) if matches!(err.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(false),
             Err(err) => Err(unreadable(&path, &err)),
         }
     }

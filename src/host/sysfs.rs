@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::host::HostError;
-use crate::model::{MdevUuid, ParentAddr, PciAddress, TypeId};
+use crate::model::{MdevUuid, NodeName, ParentAddr, PciAddress, TypeId};
 
 /// The kernel gives one page for an attribute; what is longer is not one.
 const ATTRIBUTE_LIMIT: u64 = 64 * 1024;
@@ -68,12 +68,35 @@ impl Sysfs {
         self.names_in("sys/class/mdev_bus")
     }
 
-    /// Whether the kernel has this device as an mdev parent.
+    /// Whether this tree has the PCI function at all.
     ///
     /// # Errors
     /// `Unreadable`.
-    pub fn is_mdev_parent(&self, parent: &ParentAddr) -> Result<bool, HostError> {
-        Ok(self.mdev_bus()?.iter().any(|name| is_kernel_name_of(name, parent)))
+    pub fn has_function(&self, addr: PciAddress) -> Result<bool, HostError> {
+        let path = pci(addr);
+        Ok(present(&path, std::fs::metadata(self.root.join(&path)))?.is_some())
+    }
+
+    /// libvirt's address of the parent that the kernel calls `name`; `None` for a name that is none, and for a device of an
+    /// unknown kind that is not there.
+    ///
+    /// # Errors
+    /// `Unreadable`.
+    ///
+    /// # Source
+    /// libvirt `node_device_udev.c`, `udevGenerateDeviceName`, and its fixed name for the AP matrix.
+    pub fn parent_called(&self, name: &str) -> Result<Option<ParentAddr>, HostError> {
+        let Ok(checked) = name.parse::<NodeName>() else { return Ok(None) };
+        if let Ok(addr) = name.parse::<PciAddress>() {
+            return Ok(Some(ParentAddr::Pci(addr)));
+        }
+        let css = name.split('.').count() == 3 && name.bytes().all(|b| b.is_ascii_hexdigit() || b == b'.');
+        let subsystem = match name {
+            "matrix" => Some("ap".to_owned()),
+            _ if css => Some("css".to_owned()),
+            _ => self.link_name(&format!("sys/class/mdev_bus/{}/subsystem", checked.as_str()))?,
+        };
+        Ok(subsystem.and_then(|subsystem| format!("{subsystem}_{}", flat(name)).parse().ok()))
     }
 
     /// The mediated device of this UUID, if the kernel has one.
@@ -227,11 +250,13 @@ pub(super) fn is_kernel_name_of(name: &str, parent: &ParentAddr) -> bool {
     match parent {
         ParentAddr::Pci(addr) => name.parse() == Ok(*addr),
         ParentAddr::Node(node) => {
-            let flat: String =
-                name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-            node.as_str().strip_suffix(&flat).is_some_and(|subsystem| subsystem.ends_with('_'))
+            node.as_str().strip_suffix(&flat(name)).is_some_and(|subsystem| subsystem.ends_with('_'))
         }
     }
+}
+
+fn flat(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
 }
 
 /// `NotFound` is an answer; so is `NotADirectory`, which a vanishing device can give.

@@ -48,7 +48,10 @@ mod tests {
             assert_eq!(each(&items, |n| Ok(n * 2)).unwrap(), (0..count).map(|n| n * 2).collect::<Vec<_>>());
         }
         let items: Vec<usize> = (0..100).collect();
-        let failed = each(&items, |n| if *n == 99 { Err(Error::last_error()) } else { Ok(*n) });
+        let failed = each(&items, |n| match n {
+            99 => std::ffi::CString::new("\0").map(|_| 0).map_err(Error::from),
+            n => Ok(*n),
+        });
         assert!(failed.is_err());
     }
 }
