@@ -6,7 +6,7 @@ use mdevirt::host::sim::{Change, SimHost};
 use mdevirt::host::{HostError, HostEvent, Hypervisor, NodeDevices};
 use mdevirt::model::Mdev;
 
-use crate::hosts::{Base, addr, domain_xml, expect_event, mdev, new, scripted, type_id, vm};
+use crate::hosts::{Base, addr, css, domain_xml, expect_event, mdev, new, scripted, type_id, vm};
 use crate::on_each_base;
 
 on_each_base!(
@@ -253,16 +253,10 @@ async fn ids_move_from_a_scan_on(base: Base) {
 async fn a_renumbered_slice_of_the_file_still_gives_its_share_back(base: Base) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("host.xml");
-    let css = "<node>\
-        <device><name>css_0_0_00b2</name><parent>computer</parent><capability type='css'><cssid>0x0</cssid>\
-        <ssid>0x0</ssid><devno>0x00b2</devno><capability type='mdev_types'><type id='io'><name>I/O</name>\
-        <deviceAPI>vfio-ccw</deviceAPI><availableInstances>1</availableInstances></type></capability></capability></device>\
-        <device><name>mdev_x</name><parent>css_0_0_00b2</parent><capability type='mdev'><type id='io'/>\
-        <uuid>3d1f0a52-6c0b-4f0e-9a53-0d5c2f5b7e10</uuid><iommuGroup number='7'/></capability></device></node>";
-    std::fs::write(&path, css).unwrap();
+    std::fs::write(&path, format!("<node>{}</node>", css("00b2", Some(90)))).unwrap();
     let host = scripted(base, path.to_str().unwrap(), "").await;
     host.change(Change::Renumber([(type_id("io"), type_id("io-2"))].into())).await.unwrap();
-    let uuid = "3d1f0a52-6c0b-4f0e-9a53-0d5c2f5b7e10".parse().unwrap();
+    let uuid = mdev(90);
     assert_eq!(host.find(uuid).await.unwrap()[0].type_id, Some(type_id("io-2")));
     host.remove(uuid, &addr("css_0_0_00b2")).await.unwrap();
     let css = &host.scan().await.unwrap().parents[0];

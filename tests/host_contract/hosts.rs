@@ -4,9 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(feature = "libvirt")]
+use mdevirt::host::libvirt::LibvirtHost;
 use mdevirt::host::sim::{FileHost, Script, SimHost, SimOptions};
+#[cfg(feature = "libvirt")]
+use mdevirt::host::sysfs::Sysfs;
 use mdevirt::host::{HostEvent, Hypervisor, NodeDevices};
 use mdevirt::model::{DeviceApi, InstanceUuid, MdevUuid, NewMdev, ParentAddr, TypeId};
+#[cfg(feature = "libvirt")]
+use mdevirt::xml::render::Templates;
 use tokio::sync::broadcast;
 use uuid::Uuid;
 
@@ -42,7 +48,13 @@ pub(crate) async fn base(base: Base, path: &Path) -> (Arc<dyn NodeDevices>, Arc<
             (host.clone(), host)
         }
         #[cfg(feature = "libvirt")]
-        Base::Libvirt => unreachable!("{}", path.display()),
+        Base::Libvirt => {
+            // No machine's files bear witness of a host that is not there.
+            let nowhere = Sysfs::new("/nonexistent");
+            let uri = format!("test://{}", path.display());
+            let host = LibvirtHost::new(uri, nowhere, Templates::load(&[]).unwrap());
+            (host.clone(), host)
+        }
     }
 }
 
@@ -117,4 +129,21 @@ pub(crate) async fn expect_event(events: &mut broadcast::Receiver<HostEvent>, wa
         while events.recv().await.unwrap() != *wanted {}
     });
     deadline.await.unwrap_or_else(|_| unreachable!("no event {wanted:?}"));
+}
+
+/// A css device for a scenario with room for one slice of type `io` more, with one slice on it if a number is given.
+pub(crate) fn css(devno: &str, slice: Option<u32>) -> String {
+    let device = slice.map_or_else(String::new, |n| {
+        format!(
+            "<device><name>mdev_{n}_{devno}</name><parent>css_0_0_{devno}</parent><capability type='mdev'>\
+             <type id='io'/><uuid>{}</uuid><iommuGroup number='7'/></capability></device>",
+            mdev(n)
+        )
+    });
+    format!(
+        "<device><name>css_0_0_{devno}</name><parent>computer</parent><capability type='css'><cssid>0x0</cssid>\
+         <ssid>0x0</ssid><devno>0x{devno}</devno><capability type='mdev_types'><type id='io'><name>I/O</name>\
+         <deviceAPI>vfio-ccw</deviceAPI><availableInstances>1</availableInstances></type></capability></capability>\
+         </device>{device}"
+    )
 }

@@ -1,7 +1,7 @@
 //! What every host has to do, and what the simulator adds to it.
 //!
 //! `contract` knows the two traits alone and can be run against any host; `world` and `faults` are the simulator's.
-//! Each test runs on both of the simulator's readers of a scenario.
+//! Each test runs on both of the simulator's readers of a scenario; another host joins as a variant of `hosts::Base`.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has to stop")]
 
 mod contract;

@@ -7,7 +7,7 @@ use mdevirt::host::sim::{Change, Script, SimHost, SimOptions};
 use mdevirt::host::{HostError, Hypervisor, NodeDevices};
 use mdevirt::model::{HostScan, InstanceUuid, MdevUuid, TypeId};
 
-use crate::hosts::{Base, addr, domain_xml, mdev, new, sim, type_id, vm};
+use crate::hosts::{Base, addr, css, domain_xml, mdev, new, sim, type_id, vm};
 use crate::on_each_base;
 
 on_each_base!(
@@ -15,6 +15,7 @@ on_each_base!(
     a_vf_of_another_size_has_no_room,
     types_have_the_facts_that_libvirt_leaves_out,
     foreign_things_are_there_from_the_start,
+    one_uuid_on_two_parents_is_two_devices,
     a_restart_changes_nothing,
     a_restart_brings_back_a_changed_host,
     what_was_removed_stays_removed,
@@ -85,6 +86,24 @@ async fn foreign_things_are_there_from_the_start(base: Base) {
     domains.sort_by(|a, b| a.name.cmp(&b.name));
     let seen: Vec<_> = domains.iter().map(|d| (d.name.as_str(), d.running, d.persistent)).collect();
     assert_eq!(seen, [("batch-01", false, true), ("lab-handmade", true, true)]);
+}
+
+async fn one_uuid_on_two_parents_is_two_devices(base: Base) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("host.xml");
+    let devices = [css("00b2", Some(1)), css("00b3", Some(1)), css("00b4", None)].concat();
+    std::fs::write(&path, format!("<node>{devices}</node>")).unwrap();
+    let host = sim(base, path.to_str().unwrap(), SimOptions::default()).await;
+    let on = |devno: &str| addr(&format!("css_0_0_{devno}"));
+    assert_eq!(host.find(mdev(1)).await.unwrap().len(), 2);
+    host.create(&new(1, &on("00b3"), &type_id("io"))).await.unwrap();
+    let err = host.create(&new(1, &on("00b4"), &type_id("io"))).await.unwrap_err();
+    assert!(matches!(err, HostError::Refused(_)), "{err}");
+    host.remove(mdev(1), &on("00b2")).await.unwrap();
+    let left = host.find(mdev(1)).await.unwrap();
+    assert_eq!((left.len(), &left[0].parent), (1, &on("00b3")));
+    let err = host.create(&new(1, &on("00b2"), &type_id("io"))).await.unwrap_err();
+    assert!(matches!(&err, HostError::Refused(text) if text.contains("css_0_0_00b3")), "{err}");
 }
 
 fn kept_in(path: &Path) -> SimOptions {

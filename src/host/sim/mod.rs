@@ -18,10 +18,14 @@
 //! | `file_host` | a plain reader of the same file for builds and tests without libvirt |
 //!
 //! 1. A device is checked and entered under one lock, which is never held across an await: of two that want the last
-//!    place of a card one gets it (`host_contract::one_of_two_gets_the_last_place`).
-//! 2. Every effect is in the state file before its call returns (`state`).
-//! 3. A device that a running domain holds is never removed, and is held by one running domain at most.
+//!    place of a card one gets it (`one_of_two_gets_the_last_place`).
+//! 2. Every effect is in the state file before its call returns (`a_restart_changes_nothing`).
+//! 3. A device that a running domain holds is never removed (`a_device_of_a_running_domain_stays`), and one running
+//!    domain at most holds it (`a_device_runs_in_one_domain`).
 //! 4. Domain calls go one after the other, so that the state and the test driver agree.
+//! 5. A fault leaves nothing behind but what its kind says (`faults`).
+//!
+//! The tests named are those of `tests/host_contract`.
 
 mod boot;
 mod change;

@@ -90,18 +90,9 @@ impl SimHost {
         wanted: &Wanted<'_>,
     ) -> Result<bool, HostError> {
         let (uuid, parent, type_id) = (wanted.uuid, wanted.parent, wanted.type_id);
-        let other = state
-            .table()
-            .devices
-            .iter()
-            .find(|d| d.uuid == uuid && (d.parent != *parent || d.type_id.as_ref() != Some(type_id)));
-        if let Some(other) = other {
-            let its_type = other.type_id.as_ref().map_or("an unknown type", TypeId::as_str);
-            let text = format!("mdev {uuid} exists on {} as {its_type}", other.parent);
-            return Err(HostError::Refused(text));
-        }
         let old = state.table().device(uuid, parent).cloned();
         let defined = wanted.defined || old.as_ref().is_some_and(|d| d.defined);
+        refuse_other(state.table(), old.as_ref(), wanted)?;
         if old.as_ref().is_some_and(|d| d.active && d.defined == defined) {
             return Ok(false);
         }
@@ -180,6 +171,21 @@ fn is_absent(table: &Table, parent: &ParentAddr, card: &ParentAddr) -> bool {
 
 fn renumbered(table: &Table, id: &TypeId) -> TypeId {
     table.numbering.get(id).unwrap_or(id).clone()
+}
+
+/// The UUID may belong to a device of another type or, once it is active or if there is nothing here, on another parent.
+fn refuse_other(table: &Table, here: Option<&Mdev>, wanted: &Wanted<'_>) -> Result<(), HostError> {
+    let is_same = |d: &Mdev| d.type_id.as_ref() == Some(wanted.type_id);
+    if here.is_some_and(|d| d.active && is_same(d)) {
+        return Ok(());
+    }
+    let elsewhere = |d: &&Mdev| d.uuid == wanted.uuid && d.parent != *wanted.parent;
+    let taken = |d: &&Mdev| elsewhere(d) && (d.active || here.is_none());
+    let other = here.filter(|d| !is_same(d)).or_else(|| table.devices.iter().find(taken));
+    other.map_or(Ok(()), |other| {
+        let its_type = other.type_id.as_ref().map_or("an unknown type", TypeId::as_str);
+        Err(HostError::Refused(format!("mdev {} exists on {} as {its_type}", other.uuid, other.parent)))
+    })
 }
 
 fn check_room(functions: &[Parent], parent: &ParentAddr, type_id: &TypeId) -> Result<(), HostError> {
