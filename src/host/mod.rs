@@ -6,6 +6,7 @@
 
 #[cfg(feature = "libvirt")]
 pub mod libvirt;
+pub mod mdevctl_d;
 pub mod sim;
 pub mod sysfs;
 

@@ -1,1 +1,273 @@
-//! x
+//! What libvirt does not give, read from sysfs below a root directory (`/`, or a planted tree in tests). Rank 2.
+//!
+//! 1. A path is built from checked values only ([`PciAddress`], [`ParentAddr`], [`TypeId`], [`MdevUuid`], numbers); no text
+//!    from outside becomes a path component.
+//! 2. What is not there is `None` or empty; any other failure is [`HostError::Unreadable`], never "nothing".
+//! 3. Nothing here writes.
+//!
+//! Descriptions of types: [`types`]. Everything else is a question about one device, answered from disk each time.
+
+mod types;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::host::HostError;
+use crate::model::{MdevUuid, NodeName, ParentAddr, PciAddress, TypeId};
+
+/// The kernel gives one page for an attribute; what is longer is not one.
+const ATTRIBUTE_LIMIT: u64 = 64 * 1024;
+
+/// A device tree on a root directory. Cheap to clone; clones share the cache of descriptions.
+#[derive(Debug, Clone)]
+pub struct Sysfs {
+    root: Arc<Path>,
+    described: Arc<types::Described>,
+}
+
+/// How many virtual functions a physical function has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SriovCounts {
+    /// Enabled now (`sriov_numvfs`).
+    pub enabled: u32,
+    /// The most it can have (`sriov_totalvfs`); `None` if the driver does not say.
+    pub most: Option<u32>,
+}
+
+/// A mediated device that exists in the kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActiveMdev {
+    /// The kernel's name of its parent, `0000:3b:00.0` or `mtty`.
+    pub parent: String,
+    /// Its type; `None` if the link is not there yet.
+    pub type_id: Option<TypeId>,
+}
+
+impl Sysfs {
+    /// A tree below `root`, which need not exist.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into().into(), described: Arc::default() }
+    }
+
+    /// The root directory it looks below.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The kernel's names of all mdev parents, in text order; empty without the mdev module.
+    ///
+    /// # Errors
+    /// `Unreadable`.
+    ///
+    /// # Source
+    /// Linux `Documentation/driver-api/vfio-mediated-device.rst`: every parent has a link in `class/mdev_bus`.
+    pub fn mdev_bus(&self) -> Result<Vec<String>, HostError> {
+        self.names_in("sys/class/mdev_bus")
+    }
+
+    /// Whether this tree has the PCI function at all.
+    ///
+    /// # Errors
+    /// `Unreadable`.
+    pub fn has_function(&self, addr: PciAddress) -> Result<bool, HostError> {
+        let path = pci(addr);
+        Ok(present(&path, std::fs::metadata(self.root.join(&path)))?.is_some())
+    }
+
+    /// libvirt's address of the parent that the kernel calls `name`; `None` for a name that is none, and for a device of an
+    /// unknown kind that is not there.
+    ///
+    /// # Errors
+    /// `Unreadable`.
+    ///
+    /// # Source
+    /// libvirt `node_device_udev.c`, `udevGenerateDeviceName`, and its fixed name for the AP matrix.
+    pub fn parent_called(&self, name: &str) -> Result<Option<ParentAddr>, HostError> {
+        let Ok(checked) = name.parse::<NodeName>() else { return Ok(None) };
+        if let Ok(addr) = name.parse::<PciAddress>() {
+            return Ok(Some(ParentAddr::Pci(addr)));
+        }
+        let css = name.split('.').count() == 3 && name.bytes().all(|b| b.is_ascii_hexdigit() || b == b'.');
+        let subsystem = match name {
+            "matrix" => Some("ap".to_owned()),
+            _ if css => Some("css".to_owned()),
+            _ => self.link_name(&format!("sys/class/mdev_bus/{}/subsystem", checked.as_str()))?,
+        };
+        Ok(subsystem.and_then(|subsystem| format!("{subsystem}_{}", flat(name)).parse().ok()))
+    }
+
+    /// The mediated device of this UUID, if the kernel has one.
+    ///
+    /// # Errors
+    /// `Unreadable`.
+    ///
+    /// # Source
+    /// Linux `drivers/vfio/mdev`: a UUID is unique among active devices; the device lies below its parent and has the
+    /// link `mdev_type`.
+    pub fn active_mdev(&self, uuid: MdevUuid) -> Result<Option<ActiveMdev>, HostError> {
+        let path = format!("sys/bus/mdev/devices/{uuid}");
+        let Some(target) = self.link(&path)? else { return Ok(None) };
+        let parent = target.parent().and_then(Path::file_name).and_then(|n| n.to_str());
+        let Some(parent) = parent.filter(|name| !name.is_empty() && *name != "..") else {
+            return Err(unreadable(&path, "it is no link into its parent's directory"));
+        };
+        let type_id = self.link_name(&format!("{path}/mdev_type"))?.and_then(|name| name.parse().ok());
+        Ok(Some(ActiveMdev { parent: parent.to_owned(), type_id }))
+    }
+
+    /// UUIDs of all mediated devices in the kernel, in order; empty without the mdev module.
+    ///
+    /// # Errors
+    /// `Unreadable`.
+    pub fn active_mdevs(&self) -> Result<Vec<MdevUuid>, HostError> {
+        let mut all: Vec<MdevUuid> =
+            self.names_in("sys/bus/mdev/devices")?.iter().filter_map(|name| name.parse().ok()).collect();
+        all.sort();
+        Ok(all)
+    }
+
+    /// The driver that is bound to a PCI function.
+    ///
+    /// # Errors
+    /// `Unreadable`.
+    pub fn driver(&self, addr: PciAddress) -> Result<Option<String>, HostError> {
+        self.link_name(&format!("{}/driver", pci(addr)))
+    }
+
+    /// The physical function of a virtual one.
+    ///
+    /// # Errors
+    /// `Unreadable`.
+    pub fn physical_function(&self, addr: PciAddress) -> Result<Option<PciAddress>, HostError> {
+        let path = format!("{}/physfn", pci(addr));
+        self.link_name(&path)?
+            .map(|name| name.parse().map_err(|err| unreadable(&path, format!("{err}"))))
+            .transpose()
+    }
+
+    /// The virtual functions of a physical one, with their numbers, in number order. A number may be missing.
+    ///
+    /// # Errors
+    /// `Unreadable`.
+    ///
+    /// # Source
+    /// Linux `Documentation/ABI/testing/sysfs-bus-pci`, `virtfnN`.
+    pub fn virtual_functions(&self, addr: PciAddress) -> Result<Vec<(u32, PciAddress)>, HostError> {
+        let directory = pci(addr);
+        let mut found = Vec::new();
+        for name in self.names_in(&directory)? {
+            let Some(number) = name.strip_prefix("virtfn").and_then(|n| n.parse::<u32>().ok()) else {
+                continue;
+            };
+            let path = format!("{directory}/virtfn{number}");
+            if let Some(target) = self.link_name(&path)? {
+                found.push((number, target.parse().map_err(|err| unreadable(&path, format!("{err}")))?));
+            }
+        }
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    /// Virtual functions enabled and possible; `None` for a device without SR-IOV.
+    ///
+    /// # Errors
+    /// `Unreadable`, also when a count is no number.
+    pub fn sriov(&self, addr: PciAddress) -> Result<Option<SriovCounts>, HostError> {
+        let Some(enabled) = self.number(&format!("{}/sriov_numvfs", pci(addr)))? else { return Ok(None) };
+        let most = self.number(&format!("{}/sriov_totalvfs", pci(addr)))?;
+        Ok(Some(SriovCounts { enabled, most }))
+    }
+
+    /// The members of every IOMMU group that has PCI functions, in address order.
+    ///
+    /// # Errors
+    /// `Unreadable`.
+    pub fn iommu_groups(&self) -> Result<BTreeMap<u32, Vec<PciAddress>>, HostError> {
+        let mut groups: BTreeMap<u32, Vec<PciAddress>> = BTreeMap::new();
+        for addr in self.names_in("sys/bus/pci/devices")?.iter().filter_map(|name| name.parse().ok()) {
+            let path = format!("{}/iommu_group", pci(addr));
+            if let Some(group) = self.link_name(&path)? {
+                let number = group.parse().map_err(|_| unreadable(&path, "the group has no number"))?;
+                groups.entry(number).or_default().push(addr);
+            }
+        }
+        groups.values_mut().for_each(|members| members.sort_unstable());
+        Ok(groups)
+    }
+
+    fn number(&self, path: &str) -> Result<Option<u32>, HostError> {
+        let Some(text) = self.text(path)? else { return Ok(None) };
+        text.trim().parse().map(Some).map_err(|_| unreadable(path, "it holds no number"))
+    }
+
+    fn text(&self, path: &str) -> Result<Option<String>, HostError> {
+        let mut bytes = Vec::new();
+        let read =
+            File::open(self.root.join(path)).and_then(|f| f.take(ATTRIBUTE_LIMIT).read_to_end(&mut bytes));
+        let text = present(path, read)?.map(|_| String::from_utf8_lossy(&bytes).into_owned());
+        Ok(text)
+    }
+
+    fn link(&self, path: &str) -> Result<Option<PathBuf>, HostError> {
+        present(path, std::fs::read_link(self.root.join(path)))
+    }
+
+    /// The last component of a link's target; the target itself need not exist.
+    fn link_name(&self, path: &str) -> Result<Option<String>, HostError> {
+        let Some(target) = self.link(path)? else { return Ok(None) };
+        let name = target.file_name().and_then(|n| n.to_str()).map(str::to_owned);
+        name.map(Some).ok_or_else(|| unreadable(path, "its target has no plain name"))
+    }
+
+    /// Entries of a directory in text order, without those whose name is not UTF-8 (the kernel makes none).
+    fn names_in(&self, path: &str) -> Result<Vec<String>, HostError> {
+        let Some(entries) = present(path, std::fs::read_dir(self.root.join(path)))? else {
+            return Ok(Vec::new());
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(|err| unreadable(path, err.to_string()))?;
+            names.extend(entry.file_name().into_string());
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+}
+
+fn pci(addr: PciAddress) -> String {
+    format!("sys/bus/pci/devices/{addr}")
+}
+
+/// Whether `name` is what the kernel calls the device that libvirt calls `parent`.
+///
+/// # Source
+/// libvirt `node_device_udev.c`, `udevGenerateDeviceName`: `<subsystem>_<kernel name>`, each byte that is not a letter or
+/// digit turned into `_`; so a PCI address comes back whole and other names are compared in that form.
+pub(super) fn is_kernel_name_of(name: &str, parent: &ParentAddr) -> bool {
+    match parent {
+        ParentAddr::Pci(addr) => name.parse() == Ok(*addr),
+        ParentAddr::Node(node) => {
+            node.as_str().strip_suffix(&flat(name)).is_some_and(|subsystem| subsystem.ends_with('_'))
+        }
+    }
+}
+
+fn flat(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+}
+
+/// `NotFound` is an answer; so is `NotADirectory`, which a vanishing device can give.
+fn present<T>(path: &str, result: io::Result<T>) -> Result<Option<T>, HostError> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(err) if matches!(err.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Err(err) => Err(unreadable(path, err.to_string())),
+    }
+}
+
+fn unreadable(path: &str, why: impl Into<String>) -> HostError {
+    HostError::Unreadable { what: format!("/{path}"), why: why.into() }
+}

@@ -1,1 +1,178 @@
-//! x
+//! The host behind libvirt: the only user of the virt crates (rank 2).
+//!
+//! 1. Parents, types, availability, devices and domains are read and changed through libvirt; sysfs adds what it does not give
+//!    ([`Sysfs`]) and, on a local connection, bears witness where libvirt's list can lag or leave something out.
+//! 2. A call's failure is told by kind (`error`), and a lost answer to a change is `OutcomeUnknown`, never a failure.
+//! 3. Identity comes from a node device's XML, never from its name.
+//! 4. libvirtd may go and come back at any time; nothing here has to be made again for that (`link`).
+//!
+//! | file | owns |
+//! |---|---|
+//! | `link` | the connection, and running a call on it |
+//! | `events` | the event thread, and what becomes of events |
+//! | `ffi` | raw calls |
+//! | `error` | libvirt's codes and texts |
+//! | `parallel` | calls in flight |
+//! | `nodedev` | discovery |
+//! | `device` | making and removing a mediated device |
+//! | `domain` | domains |
+
+mod device;
+mod domain;
+mod error;
+mod events;
+mod ffi;
+mod link;
+mod nodedev;
+mod parallel;
+mod witness;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::sync::broadcast;
+use tokio::task::spawn_blocking;
+
+use super::sysfs::Sysfs;
+use super::{HostError, HostEvent, NodeDevices};
+use crate::model::{Finding, FindingKind, HostScan, Mdev, MdevUuid, NewMdev, Parent, ParentAddr, PciAddress};
+use crate::xml::render::Templates;
+use error::Doing;
+use link::{Link, Session};
+use witness::Witness;
+
+/// A host behind libvirt.
+#[derive(Debug)]
+pub struct LibvirtHost {
+    link: Link,
+    templates: Templates,
+    /// `None` for a libvirt on another host, of which this machine's files say nothing.
+    witness: Option<Witness>,
+}
+
+impl LibvirtHost {
+    /// Begins to connect to `uri`; must be called on a tokio runtime. libvirtd need not be there yet. `sysfs` is looked at
+    /// only if the URI names no other host; what mdevctl stores is read below the same root.
+    pub fn new(uri: impl Into<String>, sysfs: Sysfs, templates: Templates) -> Arc<Self> {
+        let uri = uri.into();
+        let witness = is_local(&uri).then(|| Witness::new(sysfs));
+        Arc::new(Self { link: Link::new(uri), templates, witness })
+    }
+
+    /// Whether the connection to libvirt stands.
+    pub fn is_connected(&self) -> bool {
+        self.link.is_up()
+    }
+
+    fn sysfs(&self) -> Option<Sysfs> {
+        self.witness.as_ref().map(|witness| witness.sysfs.clone())
+    }
+
+    /// The VFs of a card, `None` if sysfs cannot tell. libvirt tells them too, but its list of a function's VFs is refreshed
+    /// from the same links.
+    async fn functions_of(&self, card: &ParentAddr) -> Result<Option<Vec<PciAddress>>, HostError> {
+        let (Some(sysfs), Some(addr)) = (self.sysfs(), card.pci()) else { return Ok(None) };
+        let functions = move || {
+            if !sysfs.has_function(addr)? {
+                return Ok(None);
+            }
+            let virtual_ones = sysfs.virtual_functions(addr)?;
+            Ok(Some(std::iter::once(addr).chain(virtual_ones.into_iter().map(|(_, vf)| vf)).collect()))
+        };
+        blocking(functions).await
+    }
+}
+
+#[async_trait]
+impl NodeDevices for LibvirtHost {
+    async fn scan(&self) -> Result<HostScan, HostError> {
+        let sysfs = self.sysfs();
+        let list = move |session: &Session| nodedev::scan(session, sysfs.as_ref());
+        let mut listing = self.link.call(Doing::read("node devices"), list).await?;
+        if let Some(witness) = self.witness.clone() {
+            let completed = move || {
+                witness.complete(&mut listing);
+                Ok(listing)
+            };
+            listing = blocking(completed).await?;
+        }
+        let nodedev::Listing { mut scan, broken, orphans } = listing;
+        scan.findings.extend(broken.into_iter().chain(orphans.into_iter().map(|(_, finding)| finding)));
+        let missing: Vec<Finding> =
+            scan.mdevs.iter().filter(|mdev| mdev.parent_missing).map(set_aside).collect();
+        scan.findings.extend(missing);
+        Ok(scan.sorted())
+    }
+
+    async fn scan_card(&self, card: &ParentAddr) -> Result<Vec<Parent>, HostError> {
+        let Some(functions) = self.functions_of(card).await? else {
+            let all = self.scan().await?.parents;
+            return Ok(all.into_iter().filter(|parent| parent.card() == *card).collect());
+        };
+        let sysfs = self.sysfs();
+        let look = move |session: &Session| nodedev::functions(session, sysfs.as_ref(), &functions);
+        let nodedev::Listing { scan, broken, .. } =
+            self.link.call(Doing::read(format!("card {card}")), look).await?;
+        if let Some(Finding { about, text, .. }) = broken.into_iter().next() {
+            return Err(HostError::Unreadable { what: about, why: text });
+        }
+        let mut parents = scan.parents;
+        let sliceable = parents.iter().any(|parent| parent.framework.is_some());
+        parents.retain(|parent| sliceable && (parent.framework.is_some() || parent.addr == *card));
+        parents.sort_by(|a, b| a.addr.cmp(&b.addr));
+        Ok(parents)
+    }
+
+    async fn find(&self, uuid: MdevUuid) -> Result<Vec<Mdev>, HostError> {
+        self.find_all(uuid).await
+    }
+
+    async fn create(&self, new: &NewMdev) -> Result<(), HostError> {
+        self.make(new).await
+    }
+
+    async fn remove(&self, uuid: MdevUuid, parent: &ParentAddr) -> Result<(), HostError> {
+        self.unmake(uuid, parent).await
+    }
+
+    fn events(&self) -> broadcast::Receiver<HostEvent> {
+        self.link.wakes().events()
+    }
+}
+
+fn set_aside(mdev: &Mdev) -> Finding {
+    let text =
+        format!("its parent {} is missing; the definition is kept, neither started nor removed", mdev.parent);
+    Finding::new(FindingKind::ParentMissing, format!("mdev {}", mdev.uuid), text)
+}
+
+/// Whether the URI names no host: `qemu:///system`, `qemu+unix:///system?socket=..`.
+fn is_local(uri: &str) -> bool {
+    uri.split_once("://").is_some_and(|(_, rest)| rest.is_empty() || rest.starts_with(['/', '?']))
+}
+
+/// Reads files where that may take its time.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, HostError> + Send + 'static,
+) -> Result<T, HostError> {
+    let lost = |err: tokio::task::JoinError| HostError::Unreadable {
+        what: "files of this host".to_owned(),
+        why: err.to_string(),
+    };
+    spawn_blocking(work).await.map_err(lost)?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_local_libvirt_is_compared_with_this_machine() {
+        for uri in ["qemu:///system", "test:///default", "test+unix:///default?socket=/x"] {
+            assert!(is_local(uri), "{uri}");
+        }
+        for uri in ["qemu+ssh://root@other/system", "qemu+tcp://127.0.0.1/system", "", "qemu"] {
+            assert!(!is_local(uri), "{uri}");
+        }
+    }
+}

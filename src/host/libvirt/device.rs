@@ -1,0 +1,294 @@
+//! Making and removing one mediated device.
+//!
+//! 1. What libvirt answers is not the outcome: it may return nothing though the device was made, and its list follows the
+//!    kernel later. Both are looked up before anything is said.
+//! 2. mdevctl is given the UUID alone for start, autostart and undefine, so these are used only while one parent has it.
+//! 3. Waits end with an event or the deadline, and never poll.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+
+use super::error::{Doing, is_gone};
+use super::link::Session;
+use super::nodedev::Listing;
+use super::{LibvirtHost, blocking};
+use super::{ffi, nodedev};
+use crate::host::HostError;
+use crate::model::{Mdev, MdevUuid, NewMdev, ParentAddr, TypeId};
+
+/// How long libvirt's list may stay behind the kernel; a udev event takes it a second at most.
+const SETTLE_LIMIT: Duration = Duration::from_secs(10);
+
+/// What is to be done for a device to be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// It is there.
+    Nothing,
+    /// It is active and has no definition.
+    Define,
+    /// It is defined here and nowhere else.
+    Start,
+    /// It is defined here and elsewhere, so it cannot be named by its UUID.
+    MakeDefined,
+    /// There is nothing of it.
+    Make,
+}
+
+/// # Errors
+/// `Refused` if the UUID belongs to another device.
+fn next(found: &[Mdev], new: &NewMdev) -> Result<Next, HostError> {
+    let taken = |mdev: &Mdev, how: &str| {
+        let (uuid, parent) = (mdev.uuid, &mdev.parent);
+        let type_id = mdev.type_id.as_ref().map_or("of unknown type", TypeId::as_str);
+        Err(HostError::Refused(format!(
+            "mdev {uuid} is {how} on {parent} ({type_id}); take another UUID or remove it"
+        )))
+    };
+    let (here, elsewhere): (Vec<&Mdev>, Vec<&Mdev>) =
+        found.iter().partition(|mdev| mdev.parent == new.parent);
+    if let Some(active) = elsewhere.iter().find(|mdev| mdev.active) {
+        return taken(active, "active");
+    }
+    match (here.first(), elsewhere.first()) {
+        (None, None) => Ok(Next::Make),
+        (None, Some(other)) => taken(other, "defined"),
+        (Some(mdev), _) if mdev.type_id.as_ref() != Some(&new.type_id) => taken(mdev, "there already"),
+        (Some(mdev), _) if mdev.active && mdev.defined => Ok(Next::Nothing),
+        (Some(mdev), _) if mdev.active => Ok(Next::Define),
+        (Some(_), None) => Ok(Next::Start),
+        (Some(_), Some(_)) => Ok(Next::MakeDefined),
+    }
+}
+
+fn named(uuid: MdevUuid, parent: &ParentAddr) -> String {
+    format!("mdev {uuid} on {parent}")
+}
+
+impl LibvirtHost {
+    /// All devices with this UUID: libvirt's, and what it left out.
+    pub(super) async fn find_all(&self, uuid: MdevUuid) -> Result<Vec<Mdev>, HostError> {
+        let listed = self.listed(uuid).await?;
+        self.completed(uuid, listed).await
+    }
+
+    async fn listed(&self, uuid: MdevUuid) -> Result<Vec<Mdev>, HostError> {
+        let look = move |session: &Session| nodedev::mdevs(session, uuid);
+        let Listing { scan, broken, orphans } =
+            self.link.call(Doing::read(format!("mdev {uuid}")), look).await?;
+        // What could not be understood may be what is looked for. An orphan is known by its file, without one by nothing.
+        let orphans = orphans.into_iter().map(|(_, finding)| finding).filter(|_| self.witness.is_none());
+        match broken.into_iter().chain(orphans).next() {
+            Some(finding) => Err(HostError::Unreadable { what: finding.about, why: finding.text }),
+            None => Ok(scan.mdevs),
+        }
+    }
+
+    async fn completed(&self, uuid: MdevUuid, mut mdevs: Vec<Mdev>) -> Result<Vec<Mdev>, HostError> {
+        if let Some(witness) = self.witness.clone() {
+            mdevs = blocking(move || witness.complete_one(uuid, &mut mdevs).map(|()| mdevs)).await?;
+        }
+        mdevs.sort_by(|a, b| a.parent.cmp(&b.parent));
+        Ok(mdevs)
+    }
+
+    pub(super) async fn make(&self, new: &NewMdev) -> Result<(), HostError> {
+        let what = named(new.uuid, &new.parent);
+        let xml = self.templates.nodedev(new).map_err(|err| HostError::InvalidXml(err.to_string()))?;
+        let found = self.find_all(new.uuid).await?;
+        let next = next(&found, new)?;
+        let tried = match next {
+            Next::Nothing => return Ok(()),
+            Next::Define => Ok(()),
+            Next::Start => self.start_defined(new.uuid, &new.parent).await,
+            Next::Make | Next::MakeDefined => {
+                let xml = xml.clone();
+                let make = move |session: &Session| session.conn.create_node_device_xml(&xml, 0).map(|_| ());
+                self.link.call(Doing::define("create", what.as_str()), make).await
+            }
+        };
+        if let Err(err) = tried {
+            self.unless_made(new, err).await?;
+        }
+        if matches!(next, Next::Make | Next::Define) {
+            let alone = found.iter().all(|mdev| mdev.parent == new.parent);
+            self.define(&what, xml, alone).await?;
+        }
+        self.settled(&what, new.uuid, &new.parent, |mdev| {
+            mdev.is_some_and(|mdev| mdev.active && mdev.defined)
+        })
+        .await
+    }
+
+    /// The failure, unless the device is there all the same.
+    async fn unless_made(&self, new: &NewMdev, err: HostError) -> Result<(), HostError> {
+        if matches!(err, HostError::Unreachable(_) | HostError::OutcomeUnknown(_)) {
+            return Err(err);
+        }
+        let made = self.find_all(new.uuid).await?.iter().any(|mdev| {
+            mdev.active && mdev.parent == new.parent && mdev.type_id.as_ref() == Some(&new.type_id)
+        });
+        if made { Ok(()) } else { Err(err) }
+    }
+
+    async fn start_defined(&self, uuid: MdevUuid, parent: &ParentAddr) -> Result<(), HostError> {
+        let key = parent.clone();
+        let start = move |session: &Session| match nodedev::object(session, uuid, &key)? {
+            Some(device) => ffi::start(&device).map(|()| true),
+            None => Ok(false),
+        };
+        let what = named(uuid, parent);
+        let known = self.link.call(Doing::change("start", what.as_str()), start).await?;
+        if known { Ok(()) } else { Err(not_listed(&what)) }
+    }
+
+    /// libvirt takes no wish for autostart from the XML, so that is a call of its own; one that a second definition of the
+    /// UUID would make ambiguous.
+    async fn define(&self, what: &str, xml: String, alone: bool) -> Result<(), HostError> {
+        let define = move |session: &Session| {
+            let device = ffi::define(&session.conn, &xml)?;
+            if alone { ffi::autostart(&device) } else { Ok(()) }
+        };
+        self.link.call(Doing::define("define", what), define).await
+    }
+
+    pub(super) async fn unmake(&self, uuid: MdevUuid, parent: &ParentAddr) -> Result<(), HostError> {
+        let what = named(uuid, parent);
+        let found = self.find_all(uuid).await?;
+        let Some(here) = found.iter().find(|mdev| mdev.parent == *parent) else { return Ok(()) };
+        if here.active {
+            self.destroy(uuid, parent).await?;
+        }
+        if here.defined {
+            let alone = found.iter().filter(|mdev| mdev.defined).count() == 1;
+            self.undefine(uuid, parent, alone).await?;
+        }
+        self.settled(&what, uuid, parent, |mdev| mdev.is_none()).await
+    }
+
+    /// libvirt looks whether the device's VFIO group is open before it removes it, and says so.
+    ///
+    /// # Source
+    /// libvirt `node_device_driver.c`, `nodeDeviceDestroy`.
+    async fn destroy(&self, uuid: MdevUuid, parent: &ParentAddr) -> Result<(), HostError> {
+        let key = parent.clone();
+        let destroy = move |session: &Session| match nodedev::object(session, uuid, &key)? {
+            Some(device) => {
+                device.destroy().map(|()| true).or_else(|err| if is_gone(&err) { Ok(true) } else { Err(err) })
+            }
+            None => Ok(false),
+        };
+        let what = named(uuid, parent);
+        match self.link.call(Doing::change("remove", what.as_str()), destroy).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(not_listed(&what)),
+            Err(err @ (HostError::Unreachable(_) | HostError::OutcomeUnknown(_))) => Err(err),
+            Err(err) => {
+                let found = self.find_all(uuid).await?;
+                if found.iter().any(|mdev| mdev.active && mdev.parent == *parent) { Err(err) } else { Ok(()) }
+            }
+        }
+    }
+
+    async fn undefine(&self, uuid: MdevUuid, parent: &ParentAddr, alone: bool) -> Result<(), HostError> {
+        let what = named(uuid, parent);
+        let key = parent.clone();
+        let undefine = move |session: &Session| match nodedev::object(session, uuid, &key)? {
+            Some(device) if ffi::is_persistent(&device)? => ffi::undefine(&device).map(|()| true),
+            Some(_) | None => Ok(false),
+        };
+        if alone && self.link.call(Doing::change("undefine", what.as_str()), undefine).await? {
+            return Ok(());
+        }
+        let Some(witness) = self.witness.clone() else {
+            let why = format!(
+                "cannot undefine {what}: another parent defines the same UUID; remove its definition there"
+            );
+            return Err(HostError::Refused(why));
+        };
+        let key = parent.clone();
+        blocking(move || witness.definitions.remove(uuid, &key)).await
+    }
+
+    /// Waits until libvirt's list and, on a local connection, the kernel and mdevctl's files show the device as wanted.
+    async fn settled(
+        &self,
+        what: &str,
+        uuid: MdevUuid,
+        parent: &ParentAddr,
+        wanted: impl Fn(Option<&Mdev>) -> bool,
+    ) -> Result<(), HostError> {
+        let mut changes = self.link.wakes().node_devices();
+        let deadline = Instant::now() + SETTLE_LIMIT;
+        loop {
+            changes.mark_unchanged();
+            let listed = self.listed(uuid).await?;
+            let all = self.completed(uuid, listed.clone()).await?;
+            let shows = |mdevs: &[Mdev]| wanted(mdevs.iter().find(|mdev| mdev.parent == *parent));
+            if shows(&listed) && shows(&all) {
+                return Ok(());
+            }
+            if !matches!(timeout_at(deadline, changes.changed()).await, Ok(Ok(()))) {
+                if self.witness.is_some() && shows(&all) {
+                    tracing::warn!(device = what, "libvirt's list does not follow the kernel");
+                    return Ok(());
+                }
+                return Err(HostError::OutcomeUnknown(format!(
+                    "the change of {what}, which libvirt's list does not show"
+                )));
+            }
+        }
+    }
+}
+
+fn not_listed(what: &str) -> HostError {
+    let why = "it is on this host, but libvirt does not list it; restart libvirtd";
+    HostError::Unreadable { what: what.to_owned(), why: why.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::DeviceApi;
+
+    fn seen(parent: &str, type_id: Option<&str>, active: bool, defined: bool) -> Mdev {
+        Mdev {
+            uuid: "1fc01460-67d7-4303-a5ea-69a57b994f50".parse().unwrap(),
+            parent: parent.parse().unwrap(),
+            type_id: type_id.map(|id| id.parse().unwrap()),
+            active,
+            defined,
+            parent_missing: false,
+            iommu_group: None,
+        }
+    }
+
+    #[test]
+    fn what_is_there_decides_what_is_done() {
+        let (a, b, kind) = ("0000:3b:00.0", "0000:86:00.0", Some("nvidia-231"));
+        let new = NewMdev {
+            uuid: "1fc01460-67d7-4303-a5ea-69a57b994f50".parse().unwrap(),
+            parent: a.parse().unwrap(),
+            type_id: "nvidia-231".parse().unwrap(),
+            device_api: DeviceApi::VfioPci,
+        };
+        let done = |found: &[Mdev]| next(found, &new).unwrap();
+        assert_eq!(done(&[]), Next::Make);
+        assert_eq!(done(&[seen(a, kind, true, true)]), Next::Nothing);
+        assert_eq!(done(&[seen(a, kind, true, false)]), Next::Define);
+        assert_eq!(done(&[seen(a, kind, false, true)]), Next::Start);
+        assert_eq!(done(&[seen(a, kind, false, true), seen(b, kind, false, true)]), Next::MakeDefined);
+        assert_eq!(done(&[seen(a, kind, true, true), seen(b, kind, false, true)]), Next::Nothing);
+        for other in [
+            vec![seen(b, kind, true, false)],
+            vec![seen(a, kind, false, true), seen(b, kind, true, true)],
+            vec![seen(b, kind, false, true)],
+            vec![seen(a, Some("nvidia-232"), true, true)],
+            vec![seen(a, None, true, true)],
+        ] {
+            let refused = next(&other, &new).unwrap_err();
+            let text = refused.to_string();
+            assert!(matches!(refused, HostError::Refused(_)) && text.contains("1fc01460"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Domains: list, define, start, stop, undefine.
+
+use std::collections::HashSet;
+
+use async_trait::async_trait;
+use uuid::Uuid;
+use virt::domain::Domain as VirtDomain;
+use virt::error::Error;
+use virt_sys as sys;
+
+use super::LibvirtHost;
+use super::error::{Doing, is_fresh_group_error, is_gone, is_unsupported_flag, is_wrong_state};
+use super::link::Session;
+use super::parallel::each;
+use crate::host::{Domain, HostError, Hypervisor};
+use crate::model::InstanceUuid;
+
+#[async_trait]
+impl Hypervisor for LibvirtHost {
+    async fn domains(&self) -> Result<Vec<Domain>, HostError> {
+        self.link.call(Doing::read("domains"), list).await
+    }
+
+    async fn domain(&self, uuid: InstanceUuid) -> Result<Option<Domain>, HostError> {
+        let look = move |session: &Session| {
+            let Some(domain) = lookup(session, uuid)? else { return Ok(None) };
+            let persistent = domain.is_persistent();
+            persistent.and_then(|persistent| read(&domain, persistent)).or_else(none_if_gone)
+        };
+        self.link.call(Doing::read(subject(uuid)), look).await
+    }
+
+    async fn define(&self, xml: &str) -> Result<(), HostError> {
+        let xml = xml.to_owned();
+        let define = move |session: &Session| session.conn.define_domain_xml(&xml).map(|_| ());
+        self.link.call(Doing::define("define", "a domain"), define).await
+    }
+
+    async fn undefine(&self, uuid: InstanceUuid) -> Result<(), HostError> {
+        let undefine = move |session: &Session| match lookup(session, uuid)? {
+            Some(domain) if domain.is_persistent()? => undefine_all(&domain).or_else(ok_if_gone),
+            Some(_) | None => Ok(()),
+        };
+        self.link.call(Doing::change("undefine", subject(uuid)), undefine).await
+    }
+
+    async fn start(&self, uuid: InstanceUuid) -> Result<(), HostError> {
+        let start = move |session: &Session| start(&session.conn.lookup_domain_by_uuid(uuid.0)?);
+        self.link.call(Doing::change("start", subject(uuid)), start).await
+    }
+
+    async fn stop(&self, uuid: InstanceUuid) -> Result<(), HostError> {
+        let stop = move |session: &Session| match lookup(session, uuid)? {
+            Some(domain) if domain.is_active()? => domain.destroy().or_else(|err| {
+                // It ended by itself in between.
+                if is_gone(&err) || (is_wrong_state(&err) && !domain.is_active()?) {
+                    Ok(())
+                } else {
+                    Err(err)
+                }
+            }),
+            Some(_) | None => Ok(()),
+        };
+        self.link.call(Doing::change("stop", subject(uuid)), stop).await
+    }
+}
+
+fn subject(uuid: InstanceUuid) -> String {
+    format!("domain {uuid}")
+}
+
+fn lookup(session: &Session, uuid: InstanceUuid) -> Result<Option<VirtDomain>, Error> {
+    session.conn.lookup_domain_by_uuid(uuid.0).map(Some).or_else(none_if_gone)
+}
+
+fn none_if_gone<T>(err: Error) -> Result<Option<T>, Error> {
+    if is_gone(&err) { Ok(None) } else { Err(err) }
+}
+
+fn ok_if_gone(err: Error) -> Result<(), Error> {
+    if is_gone(&err) { Ok(()) } else { Err(err) }
+}
+
+fn list(session: &Session) -> Result<Vec<Domain>, Error> {
+    // One more list instead of one more call for every domain.
+    let transient = session.conn.list_all_domains(sys::VIR_CONNECT_LIST_DOMAINS_TRANSIENT)?;
+    let transient = transient.iter().map(VirtDomain::uuid).collect::<Result<HashSet<Uuid>, Error>>()?;
+    let all = session.conn.list_all_domains(0)?;
+    let domains = each(&all, |domain| {
+        let persistent = !transient.contains(&domain.uuid()?);
+        read(domain, persistent).or_else(none_if_gone)
+    })?;
+    Ok(domains.into_iter().flatten().collect())
+}
+
+/// Without the secure flag: passwords in the XML are no business of ours. Name, UUID and id cost no call.
+fn read(domain: &VirtDomain, persistent: bool) -> Result<Option<Domain>, Error> {
+    Ok(Some(Domain {
+        uuid: InstanceUuid(domain.uuid()?),
+        name: domain.name()?,
+        running: domain.id().is_some(),
+        persistent,
+        xml: domain.xml_desc(0)?,
+    }))
+}
+
+fn start(domain: &VirtDomain) -> Result<(), Error> {
+    if domain.is_active()? {
+        return Ok(());
+    }
+    let started =
+        domain.create().or_else(|err| if is_fresh_group_error(&err) { domain.create() } else { Err(err) });
+    // Somebody else may have been quicker.
+    started.or_else(|err| if is_wrong_state(&err) && domain.is_active()? { Ok(()) } else { Err(err) })
+}
+
+/// With everything that libvirt keeps beside the definition; a driver that lacks a kind has nothing of that kind.
+fn undefine_all(domain: &VirtDomain) -> Result<(), Error> {
+    let few = sys::VIR_DOMAIN_UNDEFINE_MANAGED_SAVE | sys::VIR_DOMAIN_UNDEFINE_SNAPSHOTS_METADATA;
+    let all = few
+        | sys::VIR_DOMAIN_UNDEFINE_NVRAM
+        | sys::VIR_DOMAIN_UNDEFINE_CHECKPOINTS_METADATA
+        | sys::VIR_DOMAIN_UNDEFINE_TPM;
+    for flags in [all, few] {
+        match domain.undefine_flags(flags) {
+            Err(err) if is_unsupported_flag(&err) => {}
+            answer => return answer,
+        }
+    }
+    domain.undefine()
+}

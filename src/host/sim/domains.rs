@@ -1,0 +1,155 @@
+//! [`Hypervisor`] of the simulated host: the test driver runs the domains, the state remembers them.
+
+use std::collections::BTreeSet;
+
+use async_trait::async_trait;
+
+use super::SimHost;
+use super::faults::CallSite;
+use super::script::Call;
+use super::state::{Edit, SimDomain, Table};
+use crate::host::{Domain, HostError, HostEvent, Hypervisor};
+use crate::model::{InstanceUuid, MdevUuid};
+use crate::xml::domain::{DomainDoc, DomainHostdev};
+
+#[async_trait]
+impl Hypervisor for SimHost {
+    async fn domains(&self) -> Result<Vec<Domain>, HostError> {
+        self.call(site(Call::Domains, None, "listing domains"), self.base_domains.domains()).await
+    }
+
+    async fn domain(&self, uuid: InstanceUuid) -> Result<Option<Domain>, HostError> {
+        self.call(site(Call::Domains, Some(uuid), "looking for"), self.base_domains.domain(uuid)).await
+    }
+
+    async fn define(&self, xml: &str) -> Result<(), HostError> {
+        let uuid = DomainDoc::parse(xml).ok().and_then(|doc| doc.uuid);
+        self.call(site(Call::Define, uuid, "defining"), self.define_and_record(xml)).await
+    }
+
+    async fn undefine(&self, uuid: InstanceUuid) -> Result<(), HostError> {
+        self.call(site(Call::Undefine, Some(uuid), "undefining"), async {
+            let _turn = self.domain_turn.lock().await;
+            self.base_domains.undefine(uuid).await?;
+            self.record(uuid, |domain| domain.defined = None)
+        })
+        .await
+    }
+
+    async fn start(&self, uuid: InstanceUuid) -> Result<(), HostError> {
+        self.call(site(Call::Start, Some(uuid), "starting"), self.start_with_devices(uuid)).await
+    }
+
+    async fn stop(&self, uuid: InstanceUuid) -> Result<(), HostError> {
+        self.call(site(Call::Stop, Some(uuid), "stopping"), async {
+            let _turn = self.domain_turn.lock().await;
+            self.base_domains.stop(uuid).await?;
+            self.record(uuid, |domain| domain.live = None)
+        })
+        .await
+    }
+}
+
+impl SimHost {
+    async fn define_and_record(&self, xml: &str) -> Result<(), HostError> {
+        let doc = read(xml)?;
+        let _turn = self.domain_turn.lock().await;
+        self.base_domains.define(xml).await?;
+        let all = self.base_domains.domains().await?;
+        let is_it = |d: &&Domain| doc.uuid.map_or(d.name == doc.name, |uuid| d.uuid == uuid);
+        let domain = all
+            .iter()
+            .find(is_it)
+            .ok_or_else(|| HostError::OutcomeUnknown("defining a domain".to_owned()))?;
+        let known = self.state().table().domain(domain.uuid).cloned();
+        let mut entry = known.map_or_else(|| SimDomain::from_base(domain), Ok)?;
+        // What libvirt shows lacks secrets, and is the live XML of a running domain; without a UUID, though, the given
+        // text would make another domain at the next start.
+        let defined = if doc.uuid.is_some() { xml } else { &domain.xml };
+        entry.defined = Some(defined.to_owned());
+        entry.name = domain.name.clone();
+        self.put(entry)
+    }
+
+    async fn start_with_devices(&self, uuid: InstanceUuid) -> Result<(), HostError> {
+        let _turn = self.domain_turn.lock().await;
+        let Some(before) = self.take_devices(uuid)? else { return Ok(()) };
+        match self.base_domains.start(uuid).await {
+            Ok(()) => {
+                self.notify(HostEvent::Domain(uuid));
+                Ok(())
+            }
+            Err(error) => self.put(before).and(Err(error)),
+        }
+    }
+
+    /// Marks the domain as running with its devices, so that nobody removes or takes them while it starts, and returns
+    /// it as it was. `None` if it runs already.
+    fn take_devices(&self, uuid: InstanceUuid) -> Result<Option<SimDomain>, HostError> {
+        let mut state = self.state();
+        let before = state.table().domain(uuid).cloned();
+        let before = before.ok_or_else(|| HostError::NotFound(format!("domain {uuid}")))?;
+        let (None, Some(xml)) = (&before.live, &before.defined) else { return Ok(None) };
+        let holds = mdevs_in(xml)?;
+        for mdev in &holds {
+            check_free(state.table(), *mdev)?;
+        }
+        let running = SimDomain { live: Some(xml.clone()), holds, ..before.clone() };
+        state.apply(vec![Edit::domain(running)])?;
+        Ok(Some(before))
+    }
+
+    /// Records what became of a domain; one that is not known is left alone.
+    fn record(&self, uuid: InstanceUuid, change: impl FnOnce(&mut SimDomain)) -> Result<(), HostError> {
+        let known = self.state().table().domain(uuid).cloned();
+        let Some(mut domain) = known else { return Ok(()) };
+        let before = domain.clone();
+        change(&mut domain);
+        if domain == before { Ok(()) } else { self.put(domain) }
+    }
+
+    fn put(&self, domain: SimDomain) -> Result<(), HostError> {
+        let uuid = domain.uuid;
+        self.state().apply(vec![Edit::domain(domain)])?;
+        self.notify(HostEvent::Domain(uuid));
+        Ok(())
+    }
+}
+
+/// QEMU cannot open a device that is not there, nor one that another QEMU has open.
+fn check_free(table: &Table, mdev: MdevUuid) -> Result<(), HostError> {
+    if !table.devices.iter().any(|d| d.uuid == mdev && d.active) {
+        return Err(HostError::Refused(format!("mediated device '{mdev}' not found")));
+    }
+    table.holder(mdev).map_or(Ok(()), |holder| {
+        let name = holder.name.escape_debug();
+        Err(HostError::InUse(format!("mediated device {mdev}, held by domain {name},")))
+    })
+}
+
+impl SimDomain {
+    /// A domain as the test driver shows it.
+    pub(super) fn from_base(domain: &Domain) -> Result<Self, HostError> {
+        let holds = if domain.running { mdevs_in(&domain.xml)? } else { BTreeSet::new() };
+        Ok(Self {
+            uuid: domain.uuid,
+            name: domain.name.clone(),
+            live: domain.running.then(|| domain.xml.clone()),
+            defined: domain.persistent.then(|| domain.xml.clone()),
+            holds,
+        })
+    }
+}
+
+fn read(xml: &str) -> Result<DomainDoc, HostError> {
+    DomainDoc::parse(xml).map_err(|e| HostError::InvalidXml(e.to_string()))
+}
+
+fn mdevs_in(xml: &str) -> Result<BTreeSet<MdevUuid>, HostError> {
+    Ok(read(xml)?.hostdevs.iter().filter_map(DomainHostdev::mdev_uuid).collect())
+}
+
+fn site(call: Call, instance: Option<InstanceUuid>, verb: &str) -> CallSite {
+    let what = instance.map_or_else(|| verb.to_owned(), |uuid| format!("{verb} domain {uuid}"));
+    CallSite { call, parent: None, instance, what }
+}
