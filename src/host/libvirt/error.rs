@@ -118,6 +118,9 @@ fn classify(code: Option<ErrorNumber>, text: &str, doing: &Doing) -> HostError {
     if is_in_use(text) {
         return HostError::InUse(subject);
     }
+    if has_no_parent(text) {
+        return HostError::NotFound(format!("the parent of {subject}"));
+    }
     match (code, doing.kind) {
         (Some(E::NoNodeDevice | E::NoDomain), _) => HostError::NotFound(subject),
         (Some(E::DeviceMissing), _) => HostError::NotFound(format!("a device of {subject} ({words})")),
@@ -150,6 +153,14 @@ fn has_no_room(text: &str) -> bool {
 }
 
 /// # Source
+/// libvirt `node_device_conf.c` and `node_device_driver.c`, 9.0 and 11.3: the parent named in the XML is unknown.
+fn has_no_parent(text: &str) -> bool {
+    ["invalid parent device", "unable to find parent device", "Unable to find address for parent device"]
+        .iter()
+        .any(|known| text.contains(known))
+}
+
+/// # Source
 /// libvirt `node_device_driver.c` (the VFIO group is open), `virhostdev.c` (a domain has it).
 fn is_in_use(text: &str) -> bool {
     ["device in use", "is in use by driver"].iter().any(|known| text.contains(known))
@@ -169,8 +180,8 @@ mod tests {
         let other = "Requested operation is not valid: mediated device 1fc01460-67d7-4303-a5ea-69a57b994f50 is in use by driver QEMU, domain render-07";
         assert_eq!(row(E::OperationInvalid, other), HostError::InUse("mdev m".into()));
         for text in [
-            "internal error: Unable to create mediated device: Error: No available instances of nvidia-231 on 0000:3b:00.0",
-            "internal error: Unable to create mediated device: Error: failed to create mdev, No space left on device (os error 28)",
+            "internal error: Unable to start mediated device: Error: No available instances of nvidia-19 on 0000:00:10.0",
+            "internal error: Unable to start mediated device: Error: failed to create mdev, No space left on device (os error 28)",
         ] {
             assert!(matches!(row(E::InternalError, text), HostError::NoRoom(_)), "{text}");
         }
@@ -180,12 +191,14 @@ mod tests {
             "device not found: mediated device '1fc01460-67d7-4303-a5ea-69a57b994f50' not found",
         );
         assert!(matches!(missing, HostError::NotFound(text) if text.contains("1fc01460")));
+        let orphan = "unsupported configuration: invalid parent device 'pci_0000_77_00_0'";
+        assert_eq!(row(E::ConfigUnsupported, orphan), HostError::NotFound("the parent of mdev m".into()));
         let support = "this function is not supported by the connection driver: virNodeDeviceDefineXML";
         assert!(matches!(row(E::NoSupport, support), HostError::NotSupported(_)));
-        let mdevctl = "internal error: Unable to create mediated device: Error: Multiple definitions found for u\nsee mdevctl";
+        let mdevctl = "internal error: Unable to start mediated device: Error: Multiple definitions found for u\nsee mdevctl";
         assert_eq!(
             row(E::InternalError, mdevctl),
-            HostError::Refused("cannot destroy mdev m: internal error: Unable to create mediated device: Error: Multiple definitions found for u see mdevctl".into())
+            HostError::Refused("cannot destroy mdev m: internal error: Unable to start mediated device: Error: Multiple definitions found for u see mdevctl".into())
         );
     }
 

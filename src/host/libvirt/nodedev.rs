@@ -151,7 +151,10 @@ fn look(device: &VirtNode, sysfs: Option<&Sysfs>) -> Result<(Seen, Vec<Finding>)
     if let NodeKind::Mdev(inside) = &node.kind {
         let (active, defined) = state(device)?;
         let seen = match node.mdev(active, defined) {
-            Ok(mdev) => mdev.map_or(Seen::Nothing, Seen::Mdev),
+            Ok(mdev) => mdev.map_or(Seen::Nothing, |mdev| {
+                // libvirt prints a group for inactive ones as well.
+                Seen::Mdev(Mdev { iommu_group: mdev.iommu_group.filter(|_| active), ..mdev })
+            }),
             Err(err) => Seen::Orphan(inside.uuid, err.finding(node.name.as_str())),
         };
         return Ok((seen, node.findings));
