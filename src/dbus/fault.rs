@@ -1,0 +1,160 @@
+//! Failures on the wire: `org.mdevirt1.Error.<Kind>` with the text first and the details as JSON after it.
+//!
+//! Clients that know only D-Bus (`busctl`, `gdbus`, `dasbus`) show the first string of an error; ours reads both.
+
+use std::io;
+
+use serde_json::Value;
+use zbus::DBusError;
+use zbus::message::{Header, Message};
+use zbus::names::ErrorName;
+
+use super::json::{Misfit, clean};
+use super::{ERROR_PREFIX, NAME};
+use crate::model::{Fault, FaultKind};
+
+/// A failure as it goes over the bus, in either direction.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error(transparent)]
+pub struct WireFault(#[from] pub Fault);
+
+impl DBusError for WireFault {
+    fn create_reply(&self, call: &Header<'_>) -> zbus::Result<Message> {
+        let text = clean(&self.0.message);
+        // serde_json escapes a NUL, so this one is clean.
+        let details = self.0.details.to_string();
+        Message::error(call, self.name()).build(&(text, details))
+    }
+
+    fn name(&self) -> ErrorName<'_> {
+        ErrorName::try_from(format!("{ERROR_PREFIX}{}", self.0.kind))
+            .unwrap_or_else(|_| ErrorName::from_static_str_unchecked("org.mdevirt1.Error.Internal"))
+    }
+
+    fn description(&self) -> Option<&str> {
+        Some(&self.0.message)
+    }
+}
+
+/// A record that cannot be sent is a fault of ours: everything in it came from the service.
+impl From<Misfit> for WireFault {
+    fn from(err: Misfit) -> Self {
+        Self(Fault::new(FaultKind::Internal, format!("the answer cannot be sent over D-Bus: {err}")))
+    }
+}
+
+/// What a client's call came to.
+impl From<zbus::Error> for WireFault {
+    fn from(err: zbus::Error) -> Self {
+        Self(
+            read(&err)
+                .unwrap_or_else(|| Fault::new(FaultKind::HostUnreachable, format!("call mdevirtd: {err}"))),
+        )
+    }
+}
+
+fn read(err: &zbus::Error) -> Option<Fault> {
+    if let zbus::Error::MethodError(name, text, reply) = err {
+        let text = text.as_deref().unwrap_or_default();
+        return Some(ours(name.as_str(), text, reply).unwrap_or_else(|| odd(name.as_str(), text)));
+    }
+    if let zbus::Error::FDO(err) = err {
+        let (name, text) = (err.name(), err.description().unwrap_or_default());
+        return Some(standard(name.as_str(), text).unwrap_or_else(|| odd(name.as_str(), text)));
+    }
+    if let zbus::Error::InputOutput(cause) = err
+        && cause.kind() == io::ErrorKind::TimedOut
+    {
+        return Some(Fault::new(FaultKind::Timeout, "mdevirtd did not answer in time; see --timeout"));
+    }
+    None
+}
+
+/// Somebody answered, and it is no answer that we know.
+fn odd(name: &str, text: &str) -> Fault {
+    Fault::new(FaultKind::Internal, format!("mdevirtd answers {name}: {text}"))
+}
+
+fn ours(name: &str, text: &str, reply: &Message) -> Option<Fault> {
+    let kind: FaultKind = name.strip_prefix(ERROR_PREFIX)?.parse().ok()?;
+    let body = reply.body();
+    let details =
+        body.deserialize::<(&str, &str)>().ok().and_then(|(_, json)| serde_json::from_str(json).ok());
+    Some(Fault::new(kind, text).with_details(details.unwrap_or(Value::Null)))
+}
+
+/// Errors of the bus itself and of zbus' dispatcher.
+///
+/// # Source
+/// D-Bus specification and `dbus-protocol.h`, names of errors.
+fn standard(name: &str, text: &str) -> Option<Fault> {
+    let (kind, message) = match name.strip_prefix("org.freedesktop.DBus.Error.")? {
+        "ServiceUnknown" | "NameHasNoOwner" => (
+            FaultKind::HostUnreachable,
+            format!("no {NAME} on this bus: is mdevirtd running (systemctl status mdevirtd)?"),
+        ),
+        "NoReply" | "Disconnected" => {
+            (FaultKind::HostUnreachable, format!("mdevirtd went away during the call: {text}"))
+        }
+        "Timeout" | "TimedOut" => (FaultKind::Timeout, text.to_owned()),
+        "AccessDenied" | "AuthFailed" => (FaultKind::AccessDenied, format!("the bus refuses: {text}")),
+        "InvalidArgs" | "InvalidSignature" => (FaultKind::InvalidRequest, text.to_owned()),
+        "LimitsExceeded" => (FaultKind::InvalidRequest, format!("the bus refuses: {text}")),
+        "UnknownMethod" | "UnknownInterface" | "UnknownObject" | "NotSupported" => {
+            (FaultKind::NotSupported, format!("mdevirtd does not know this call: {text}"))
+        }
+        _ => return None,
+    };
+    Some(Fault::new(kind, message))
+}
+
+impl From<WireFault> for Fault {
+    fn from(fault: WireFault) -> Self {
+        fault.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn over_the_wire(fault: Fault) -> Fault {
+        let call = Message::method_call("/", "Spawn").destination(":1.2").build(&()).unwrap();
+        let reply = WireFault(fault).create_reply(&call.header()).unwrap();
+        WireFault::from(zbus::Error::from(reply)).into()
+    }
+
+    #[test]
+    fn every_kind_keeps_its_name_text_and_details() {
+        for kind in FaultKind::ALL {
+            let fault =
+                Fault::new(*kind, "what, where, what next").with_details(json!({"parents": [null, 1]}));
+            assert_eq!(over_the_wire(fault.clone()), fault);
+        }
+        let plain = Fault::new(FaultKind::NoSuchJob, "a\0b");
+        assert_eq!(over_the_wire(plain).message, "a\u{fffd}b");
+    }
+
+    #[test]
+    fn errors_of_the_bus_have_a_kind() {
+        for (name, kind) in [
+            ("org.freedesktop.DBus.Error.ServiceUnknown", FaultKind::HostUnreachable),
+            ("org.freedesktop.DBus.Error.NoReply", FaultKind::HostUnreachable),
+            ("org.freedesktop.DBus.Error.TimedOut", FaultKind::Timeout),
+            ("org.freedesktop.DBus.Error.AccessDenied", FaultKind::AccessDenied),
+            ("org.freedesktop.DBus.Error.InvalidArgs", FaultKind::InvalidRequest),
+            ("org.freedesktop.DBus.Error.UnknownMethod", FaultKind::NotSupported),
+            ("org.freedesktop.DBus.Error.Failed", FaultKind::Internal),
+            ("org.mdevirt1.Error.OfALaterVersion", FaultKind::Internal),
+            ("org.example.Odd", FaultKind::Internal),
+        ] {
+            let call = Message::method_call("/", "X").destination(":1.2").build(&()).unwrap();
+            let reply = Message::error(&call.header(), name).build(&"text").unwrap();
+            let fault = Fault::from(WireFault::from(zbus::Error::from(reply)));
+            assert_eq!(fault.kind, kind, "{name}: {fault}");
+        }
+        let late = zbus::Error::from(io::Error::from(io::ErrorKind::TimedOut));
+        assert_eq!(Fault::from(WireFault::from(late)).kind, FaultKind::Timeout);
+    }
+}

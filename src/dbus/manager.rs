@@ -1,0 +1,253 @@
+//! `org.mdevirt1.Manager`: every call of the daemon, and its signals.
+//!
+//! A method here reads its arguments, asks the authority if it changes something, calls the service and converts the
+//! answer; nothing else.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use zbus::message::Header;
+use zbus::object_server::SignalEmitter;
+use zbus::{ObjectPath, OwnedObjectPath};
+
+use super::authority::Authority;
+use super::fault::WireFault;
+use super::json::{self, Record, clean};
+use super::mirror::JobMirror;
+use super::{options, path};
+use crate::model::{Fault, JobId};
+use crate::service::api::{Accepted, StatusView, UseCases};
+
+/// What the properties show; the mirror keeps it up to date, so that reading a property asks nobody.
+#[derive(Debug, Default)]
+pub struct Health(Mutex<(String, bool)>);
+
+impl Health {
+    /// Takes over what the service says now.
+    pub(super) fn set(&self, status: &StatusView) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) =
+            (clean(&status.libvirt_uri), status.connected);
+    }
+
+    fn get(&self) -> (String, bool) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// The manager object.
+#[derive(Debug)]
+pub struct Manager {
+    service: Arc<dyn UseCases>,
+    authority: Arc<dyn Authority>,
+    jobs: Arc<JobMirror>,
+    health: Arc<Health>,
+}
+
+impl Manager {
+    pub(super) fn new(
+        service: Arc<dyn UseCases>,
+        authority: Arc<dyn Authority>,
+        jobs: Arc<JobMirror>,
+        health: Arc<Health>,
+    ) -> Self {
+        Self { service, authority, jobs, health }
+    }
+
+    /// The job is on the bus, and announced, before its path is handed out.
+    async fn accepted(&self, accepted: Result<Accepted, Fault>) -> Result<OwnedObjectPath, WireFault> {
+        let accepted = accepted?;
+        self.jobs.ensure(accepted.job, accepted.fresh).await;
+        Ok(path::of_job(accepted.job))
+    }
+}
+
+/// Methods, properties and signals.
+#[zbus::interface(
+    name = "org.mdevirt1.Manager",
+    introspection_docs = false,
+    proxy(default_service = "org.mdevirt1", default_path = "/org/mdevirt1", async_name = "ManagerProxy")
+)]
+impl Manager {
+    /// Books, makes, writes, defines and starts. Options `domain_xml`, `flavor`, `display`, `operation_id`.
+    #[zbus(out_args("job"), proxy(allow_interactive_auth))]
+    async fn spawn(
+        &self,
+        options: Record,
+        #[zbus(header)] header: Header<'_>,
+    ) -> Result<OwnedObjectPath, WireFault> {
+        let request = options::spawn_request(&options, false)?;
+        self.authority.check(&header).await?;
+        self.accepted(self.service.spawn(request).await).await
+    }
+
+    /// What `Spawn` would do; nothing is done.
+    #[zbus(out_args("result"))]
+    async fn preview_spawn(&self, options: Record) -> Result<Record, WireFault> {
+        let request = options::spawn_request(&options, true)?;
+        Ok(json::to_record(&self.service.preview_spawn(request).await?)?)
+    }
+
+    /// Stops and undefines the domain and gives the devices back. Option `operation_id`, here and below.
+    #[zbus(out_args("job"), proxy(allow_interactive_auth))]
+    async fn destroy(
+        &self,
+        instance: &str,
+        options: Record,
+        #[zbus(header)] header: Header<'_>,
+    ) -> Result<OwnedObjectPath, WireFault> {
+        let (instance, id) = (options::instance(instance)?, options::operation_id(&options)?);
+        self.authority.check(&header).await?;
+        self.accepted(self.service.destroy(instance, id).await).await
+    }
+
+    /// Starts the domain.
+    #[zbus(out_args("job"), proxy(allow_interactive_auth))]
+    async fn start(
+        &self,
+        instance: &str,
+        options: Record,
+        #[zbus(header)] header: Header<'_>,
+    ) -> Result<OwnedObjectPath, WireFault> {
+        let (instance, id) = (options::instance(instance)?, options::operation_id(&options)?);
+        self.authority.check(&header).await?;
+        self.accepted(self.service.start(instance, id).await).await
+    }
+
+    /// Stops the domain; its devices stay booked.
+    #[zbus(out_args("job"), proxy(allow_interactive_auth))]
+    async fn stop(
+        &self,
+        instance: &str,
+        options: Record,
+        #[zbus(header)] header: Header<'_>,
+    ) -> Result<OwnedObjectPath, WireFault> {
+        let (instance, id) = (options::instance(instance)?, options::operation_id(&options)?);
+        self.authority.check(&header).await?;
+        self.accepted(self.service.stop(instance, id).await).await
+    }
+
+    /// Books and makes devices for a domain of the caller. Options `instance`, `name`, `flavor`, `operation_id`.
+    #[zbus(out_args("job"), proxy(allow_interactive_auth))]
+    async fn claim(
+        &self,
+        options: Record,
+        #[zbus(header)] header: Header<'_>,
+    ) -> Result<OwnedObjectPath, WireFault> {
+        let request = options::claim_request(&options)?;
+        self.authority.check(&header).await?;
+        self.accepted(self.service.claim(request).await).await
+    }
+
+    /// Gives them back.
+    #[zbus(out_args("job"), proxy(allow_interactive_auth))]
+    async fn release(
+        &self,
+        instance: &str,
+        options: Record,
+        #[zbus(header)] header: Header<'_>,
+    ) -> Result<OwnedObjectPath, WireFault> {
+        let (instance, id) = (options::instance(instance)?, options::operation_id(&options)?);
+        self.authority.check(&header).await?;
+        self.accepted(self.service.release(instance, id).await).await
+    }
+
+    /// Writes the instance's host devices into a domain XML. Option `display`.
+    #[zbus(out_args("domain_xml"))]
+    async fn render_domain(&self, instance: &str, xml: &str, options: Record) -> Result<String, WireFault> {
+        let (instance, xml) = (options::instance(instance)?, options::domain_xml(xml)?);
+        let display = options::display(&options)?;
+        Ok(clean(&self.service.render_domain(instance, xml, display).await?))
+    }
+
+    /// One record per provider with a total above 0; keys as in `inventory --json`.
+    #[zbus(out_args("records"))]
+    async fn inventory(&self) -> Result<Vec<Record>, WireFault> {
+        Ok(json::to_records(&self.service.inventory().await?)?)
+    }
+
+    /// Parents with types and devices; keys as in `device list --json`.
+    #[zbus(out_args("devices"))]
+    async fn devices(&self) -> Result<Vec<Record>, WireFault> {
+        Ok(json::to_records(&self.service.devices().await?)?)
+    }
+
+    /// The books; keys as in `instance list --json`.
+    #[zbus(out_args("instances"))]
+    async fn instances(&self) -> Result<Vec<Record>, WireFault> {
+        Ok(json::to_records(&self.service.instances().await?)?)
+    }
+
+    /// Jobs under way and ended ones.
+    #[zbus(out_args("jobs"))]
+    async fn jobs(&self) -> Result<Vec<Record>, WireFault> {
+        Ok(json::to_records(&self.service.jobs().await?)?)
+    }
+
+    /// One job, also one whose object is gone from the bus.
+    #[zbus(out_args("job"))]
+    async fn get_job(&self, id: &str) -> Result<Record, WireFault> {
+        let id: JobId = id.parse().map_err(Fault::from)?;
+        Ok(json::to_record(&self.service.job(id).await?)?)
+    }
+
+    /// Health in one record.
+    #[zbus(out_args("status"))]
+    async fn status(&self) -> Result<Record, WireFault> {
+        Ok(json::to_record(&self.service.status().await?)?)
+    }
+
+    /// Reads the configuration again; the warnings of a good one. A bad one is the error and changes nothing.
+    #[zbus(out_args("findings"), proxy(allow_interactive_auth))]
+    async fn reload(&self, #[zbus(header)] header: Header<'_>) -> Result<Vec<Record>, WireFault> {
+        self.authority.check(&header).await?;
+        Ok(json::to_records(&self.service.reload().await?)?)
+    }
+
+    /// The configuration in force, as TOML.
+    #[zbus(out_args("toml"))]
+    async fn config(&self) -> Result<String, WireFault> {
+        Ok(clean(&self.service.config_text().await?))
+    }
+
+    /// Version of the daemon.
+    #[zbus(property(emits_changed_signal = "const"))]
+    fn version(&self) -> String {
+        env!("CARGO_PKG_VERSION").to_owned()
+    }
+
+    /// Which libvirt.
+    #[zbus(property)]
+    fn libvirt_uri(&self) -> String {
+        self.health.get().0
+    }
+
+    /// Whether libvirt can be reached.
+    #[zbus(property)]
+    fn connected(&self) -> bool {
+        self.health.get().1
+    }
+
+    /// A job began.
+    #[zbus(signal)]
+    pub(super) async fn job_new(
+        emitter: &SignalEmitter<'_>,
+        id: &str,
+        path: ObjectPath<'_>,
+    ) -> zbus::Result<()>;
+
+    /// A job ended: `done`, `failed` or `stuck`.
+    #[zbus(signal)]
+    pub(super) async fn job_removed(
+        emitter: &SignalEmitter<'_>,
+        id: &str,
+        path: ObjectPath<'_>,
+        result: &str,
+    ) -> zbus::Result<()>;
+
+    /// The inventory is not what it was.
+    #[zbus(signal)]
+    pub(super) async fn inventory_changed(emitter: &SignalEmitter<'_>) -> zbus::Result<()>;
+
+    /// The claims of an instance are not what they were.
+    #[zbus(signal)]
+    pub(super) async fn claim_changed(emitter: &SignalEmitter<'_>, instance: &str) -> zbus::Result<()>;
+}

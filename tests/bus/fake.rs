@@ -1,0 +1,252 @@
+//! A service that answers with the sample, records what it was asked, and lets a test move its jobs.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use async_trait::async_trait;
+use mdevirt::model::{
+    DisplayWish, Fault, FaultKind, Finding, InstanceUuid, InventoryRecord, Job, JobId, OpKind, SagaState,
+};
+use mdevirt::service::api::{
+    Accepted, Change, ClaimRequest, DeviceView, InstanceView, SpawnRequest, SpawnResult, StatusView, UseCases,
+};
+use serde_json::{Value, json};
+use tokio::sync::broadcast;
+
+use super::sample;
+
+/// When a job ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// By itself, at once.
+    AtOnce,
+    /// When the test says so.
+    Held,
+}
+
+/// What the service has. A test may change it; it then says so with [`Fake::say`].
+#[derive(Debug)]
+pub struct World {
+    pub devices: Vec<DeviceView>,
+    pub inventory: Vec<InventoryRecord>,
+    pub instances: Vec<InstanceView>,
+    pub findings: Vec<Finding>,
+    pub status: StatusView,
+    pub jobs: Vec<Job>,
+    /// Every call fails with it.
+    pub fault: Option<Fault>,
+    /// Every job ends like this, instead of well.
+    pub end: Option<(SagaState, Value)>,
+    /// What was asked, one line a call.
+    pub asked: Vec<String>,
+    operations: Vec<(String, JobId)>,
+}
+
+/// The service.
+#[derive(Debug)]
+pub struct Fake {
+    pace: Pace,
+    world: Mutex<World>,
+    changes: broadcast::Sender<Change>,
+}
+
+impl Fake {
+    pub fn new(pace: Pace) -> Arc<Self> {
+        Self::with_room_for(pace, 1024)
+    }
+
+    /// One whose listeners miss changes when more than `changes` wait.
+    pub fn with_room_for(pace: Pace, changes: usize) -> Arc<Self> {
+        let world = World {
+            devices: sample::devices(),
+            inventory: sample::inventory(),
+            instances: sample::instances(),
+            findings: sample::findings(),
+            status: sample::status(),
+            jobs: Vec::new(),
+            fault: None,
+            end: None,
+            asked: Vec::new(),
+            operations: Vec::new(),
+        };
+        Arc::new(Self { pace, world: Mutex::new(world), changes: broadcast::channel(changes).0 })
+    }
+
+    pub fn world(&self) -> MutexGuard<'_, World> {
+        self.world.lock().expect("no test panicked with the world in its hands")
+    }
+
+    /// Tells everybody who listens.
+    pub fn say(&self, change: Change) {
+        // Nobody listens before the daemon does.
+        let _ = self.changes.send(change);
+    }
+
+    /// One step of a job is done.
+    pub fn step(&self, id: JobId, name: &str) {
+        let mut world = self.world();
+        let job = world.jobs.iter_mut().find(|job| job.id == id).expect("the job");
+        job.steps_done += 1;
+        job.step = name.to_owned();
+        drop(world);
+        self.say(Change::JobChanged(id));
+    }
+
+    /// A job ends.
+    pub fn end(&self, id: JobId, state: SagaState, result: Value) {
+        let mut world = self.world();
+        let job = world.jobs.iter_mut().find(|job| job.id == id).expect("the job");
+        job.state = state;
+        job.steps_done = job.steps_total;
+        job.result = Some(result);
+        drop(world);
+        self.say(Change::JobRemoved { id, result: state.to_string() });
+    }
+
+    /// A job that nobody asked for over the bus.
+    pub fn begin(&self, op: OpKind, instance: InstanceUuid) -> JobId {
+        let id = {
+            let mut world = self.world();
+            let id: JobId =
+                format!("00000000-0000-4000-8000-{:012}", world.jobs.len() + 1).parse().expect("an id");
+            world.jobs.push(Job {
+                id,
+                op,
+                instance,
+                state: SagaState::Running,
+                steps_done: 0,
+                steps_total: 3,
+                step: "create device".to_owned(),
+                created_usec: 1_764_500_000_000_000,
+                result: None,
+            });
+            id
+        };
+        self.say(Change::JobNew(id));
+        id
+    }
+
+    fn accept(&self, op: OpKind, operation_id: Option<String>, result: Value) -> Result<Accepted, Fault> {
+        if let Some(operation) = &operation_id
+            && let Some((_, job)) = self.world().operations.iter().find(|(known, _)| known == operation)
+        {
+            return Ok(Accepted { job: *job, fresh: false });
+        }
+        let job = self.begin(op, sample::INSTANCE.parse().expect("a uuid"));
+        if let Some(operation) = operation_id {
+            self.world().operations.push((operation, job));
+        }
+        if self.pace == Pace::AtOnce {
+            self.step(job, "start domain");
+            let (state, result) = self.world().end.clone().unwrap_or((SagaState::Done, result));
+            self.end(job, state, result);
+        }
+        Ok(Accepted { job, fresh: true })
+    }
+
+    fn ask(&self, line: String) -> Result<(), Fault> {
+        let mut world = self.world();
+        world.asked.push(line);
+        world.fault.clone().map_or(Ok(()), Err)
+    }
+
+    fn result(job: Option<JobId>) -> SpawnResult {
+        SpawnResult {
+            job,
+            instance: sample::INSTANCE.parse().expect("a uuid"),
+            devices: vec![sample::claim()],
+            domain_xml: "<domain type='kvm'><name>web-01</name></domain>\n".to_owned(),
+        }
+    }
+}
+
+#[async_trait]
+impl UseCases for Fake {
+    async fn spawn(&self, request: SpawnRequest) -> Result<Accepted, Fault> {
+        self.ask(format!("spawn {}", serde_json::to_string(&request).expect("json")))?;
+        self.accept(OpKind::Spawn, request.operation_id, json!(Self::result(None)))
+    }
+
+    async fn preview_spawn(&self, request: SpawnRequest) -> Result<SpawnResult, Fault> {
+        self.ask(format!("preview {}", serde_json::to_string(&request).expect("json")))?;
+        Ok(Self::result(None))
+    }
+
+    async fn destroy(&self, instance: &str, operation_id: Option<String>) -> Result<Accepted, Fault> {
+        self.ask(format!("destroy {instance:?} {operation_id:?}"))?;
+        self.accept(OpKind::Destroy, operation_id, json!({}))
+    }
+
+    async fn start(&self, instance: &str, operation_id: Option<String>) -> Result<Accepted, Fault> {
+        self.ask(format!("start {instance:?} {operation_id:?}"))?;
+        self.accept(OpKind::Start, operation_id, json!({}))
+    }
+
+    async fn stop(&self, instance: &str, operation_id: Option<String>) -> Result<Accepted, Fault> {
+        self.ask(format!("stop {instance:?} {operation_id:?}"))?;
+        self.accept(OpKind::Stop, operation_id, json!({}))
+    }
+
+    async fn claim(&self, request: ClaimRequest) -> Result<Accepted, Fault> {
+        self.ask(format!("claim {}", serde_json::to_string(&request).expect("json")))?;
+        self.accept(OpKind::Claim, request.operation_id, json!({ "devices": [sample::claim()] }))
+    }
+
+    async fn release(&self, instance: &str, operation_id: Option<String>) -> Result<Accepted, Fault> {
+        self.ask(format!("release {instance:?} {operation_id:?}"))?;
+        self.accept(OpKind::Release, operation_id, json!({}))
+    }
+
+    async fn render_domain(
+        &self,
+        instance: &str,
+        domain_xml: &str,
+        display: DisplayWish,
+    ) -> Result<String, Fault> {
+        self.ask(format!("render {instance:?} {} {display:?}", domain_xml.len()))?;
+        Ok(format!("<!-- rendered -->{domain_xml}"))
+    }
+
+    async fn devices(&self) -> Result<Vec<DeviceView>, Fault> {
+        self.ask("devices".to_owned())?;
+        Ok(self.world().devices.clone())
+    }
+
+    async fn inventory(&self) -> Result<Vec<InventoryRecord>, Fault> {
+        self.ask("inventory".to_owned())?;
+        Ok(self.world().inventory.clone())
+    }
+
+    async fn instances(&self) -> Result<Vec<InstanceView>, Fault> {
+        self.ask("instances".to_owned())?;
+        Ok(self.world().instances.clone())
+    }
+
+    async fn jobs(&self) -> Result<Vec<Job>, Fault> {
+        self.ask("jobs".to_owned())?;
+        Ok(self.world().jobs.clone())
+    }
+
+    async fn job(&self, id: JobId) -> Result<Job, Fault> {
+        let job = self.world().jobs.iter().find(|job| job.id == id).cloned();
+        job.ok_or_else(|| Fault::new(FaultKind::NoSuchJob, format!("there is no job {id}")))
+    }
+
+    async fn status(&self) -> Result<StatusView, Fault> {
+        self.ask("status".to_owned())?;
+        Ok(self.world().status.clone())
+    }
+
+    async fn reload(&self) -> Result<Vec<Finding>, Fault> {
+        self.ask("reload".to_owned())?;
+        Ok(self.world().findings.clone())
+    }
+
+    async fn config_text(&self) -> Result<String, Fault> {
+        self.ask("config".to_owned())?;
+        Ok(sample::CONFIG.to_owned())
+    }
+
+    fn changes(&self) -> broadcast::Receiver<Change> {
+        self.changes.subscribe()
+    }
+}

@@ -1,0 +1,97 @@
+//! What the fake service has: two cards, one slice of ours in use, one of somebody else.
+
+use mdevirt::model::{Finding, FindingKind, InventoryRecord};
+use mdevirt::service::api::{ClaimView, DeviceView, InstanceView, MdevView, StatusView};
+use serde_json::{Value, json};
+
+pub const INSTANCE: &str = "11111111-2222-4333-8444-555555555555";
+
+fn value<T: serde::de::DeserializeOwned>(json: Value) -> T {
+    serde_json::from_value(json).expect("the sample fits the types")
+}
+
+pub fn claim() -> ClaimView {
+    value(json!({
+        "device": "mdev_e38f8857_e8ba_4559_b696_d9c39e499710_0000_84_00_0",
+        "uuid": "e38f8857-e8ba-4559-b696-d9c39e499710", "address": null, "parent": "0000:84:00.0",
+        "mdev_type": "nvidia-746", "type_name": "NVIDIA A2-4Q", "trait": "CUSTOM_SMALL",
+        "state": "in-use", "role": "primary"
+    }))
+}
+
+pub fn instances() -> Vec<InstanceView> {
+    let uuid = INSTANCE.parse().expect("a uuid");
+    vec![InstanceView { uuid, name: "web-01".to_owned(), claims: vec![claim()] }]
+}
+
+fn foreign() -> Value {
+    json!({
+        "uuid": "0b2b4e6e-4e6f-4f7b-9a0c-5d7d1b8f9a01", "parent": "0000:85:00.0", "mdev_type": "nvidia-746",
+        "active": true, "defined": false, "foreign": true, "usage": "used by lab-handmade"
+    })
+}
+
+pub fn devices() -> Vec<DeviceView> {
+    let types = json!([
+        {"id": "nvidia-745", "name": "NVIDIA A2-2Q", "device_api": "vfio-pci", "available_instances": 0,
+         "framebuffer_mib": 2048, "heads": 4, "max_instances": 8},
+        {"id": "nvidia-746", "name": "NVIDIA A2-4Q", "device_api": "vfio-pci", "available_instances": 3,
+         "framebuffer_mib": 4096, "heads": 4, "max_instances": 4}
+    ]);
+    let ours = json!({
+        "uuid": "e38f8857-e8ba-4559-b696-d9c39e499710", "parent": "0000:84:00.0", "mdev_type": "nvidia-746",
+        "active": true, "defined": true, "foreign": false, "usage": "instance web-01"
+    });
+    value(json!([
+        {"address": "0000:84:00.0", "name": "GA107GL [A2 / A16]", "framework": "mdev", "physical_function": null,
+         "vendor_id": "0x10de", "device_id": "0x25b6", "numa_node": 1, "iommu_group": 77, "status": "ok",
+         "types": types, "mdevs": [ours]},
+        {"address": "0000:85:00.0", "name": "GA107GL [A2 / A16]", "framework": "mdev", "physical_function": null,
+         "vendor_id": "0x10de", "device_id": "0x25b6", "numa_node": null, "iommu_group": null, "status": "ok",
+         "types": types, "mdevs": [foreign()]},
+        {"address": "mtty_mtty", "name": "mtty", "framework": "mdev", "physical_function": null,
+         "vendor_id": null, "device_id": null, "numa_node": null, "iommu_group": null,
+         "status": "no type of it is enabled",
+         "types": [{"id": "mtty-1", "name": null, "device_api": "vfio-pci", "available_instances": 24,
+                    "framebuffer_mib": null, "heads": null, "max_instances": null}],
+         "mdevs": []}
+    ]))
+}
+
+pub fn inventory() -> Vec<InventoryRecord> {
+    value(json!([
+        {"provider": "h1_pci_0000_84_00_0", "parent": "0000:84:00.0", "resource_class": "VGPU",
+         "mdev_type": "nvidia-746", "type_name": "NVIDIA A2-4Q", "total": 4, "reserved": 0, "max_unit": 1,
+         "used": 1, "foreign": 0, "traits": ["CUSTOM_SMALL", "HW_GPU_MAX_DISPLAY_HEADS_4"]},
+        {"provider": "h1_pci_0000_85_00_0", "parent": "0000:85:00.0", "resource_class": "CUSTOM_T4_2Q",
+         "mdev_type": "nvidia-746", "type_name": "NVIDIA A2-4Q", "total": 4, "reserved": 1, "max_unit": 1,
+         "used": 0, "foreign": 1, "traits": []}
+    ]))
+}
+
+pub fn findings() -> Vec<Finding> {
+    vec![Finding::new(
+        FindingKind::ConfigWarning,
+        "0000:99:00.0",
+        "no device has this address; it is taken up when the card appears",
+    )]
+}
+
+pub fn status() -> StatusView {
+    StatusView {
+        version: "1.2.3".to_owned(),
+        libvirt_uri: "qemu:///system".to_owned(),
+        connected: true,
+        simulated: false,
+        providers: 2,
+        instances: 1,
+        claims: 1,
+        jobs_running: 0,
+        jobs_stuck: 0,
+        foreign: vec![value::<MdevView>(foreign())],
+        findings: findings(),
+    }
+}
+
+pub const CONFIG: &str =
+    "[libvirt]\nuri = \"qemu:///system\"\n\n[devices]\nenabled_mdev_types = [\"nvidia-746\"]\n";

@@ -1,0 +1,145 @@
+//! Signals: their order, once each, and nothing lost when changes were missed.
+
+use mdevirt::dbus::{BusEvent, path};
+use mdevirt::model::{JobId, OpKind, SagaState};
+use serde_json::json;
+
+use crate::bus::{Fake, Pace, PrivateBus};
+use crate::{client, manager, next, spawn_options};
+
+const INSTANCE: &str = "11111111-2222-4333-8444-555555555555";
+
+/// The signals about one job, up to its end.
+async fn story(watch: &mut mdevirt::dbus::Watch, id: JobId) -> Vec<String> {
+    let mut told = Vec::new();
+    loop {
+        let event = next(watch).await;
+        if matches!(&event, BusEvent::InterfacesAdded { path, .. } if *path == path::of_job(id).as_str()) {
+            told.push("added".to_owned());
+        } else if event.concerns(id) {
+            match event {
+                BusEvent::JobNew { .. } => told.push("new".to_owned()),
+                BusEvent::PropertiesChanged { changed, .. } => {
+                    told.push(changed.keys().map(String::as_str).collect::<Vec<_>>().join(" "));
+                }
+                BusEvent::JobRemoved { result, .. } => {
+                    told.push(result);
+                    return told;
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_job_is_told_in_order() {
+    let (bus, service) = (PrivateBus::start(), Fake::new(Pace::Held));
+    let _server = bus.serve(&service).await;
+    let mut watch = client(&bus).await.watch().await.unwrap();
+    let path = manager(&bus).await.spawn(spawn_options()).await.unwrap();
+    let id = path::job_of(&path).unwrap();
+    service.step(id, "define domain");
+    service.step(id, "start domain");
+    // Each step is looked at when it is told, so wait for the second before the end.
+    let mut steps = 0;
+    let mut early = Vec::new();
+    while steps < 2 {
+        let event = next(&mut watch).await;
+        steps += usize::from(matches!(&event, BusEvent::PropertiesChanged { .. }));
+        early.push(event);
+    }
+    assert!(
+        matches!(&early[0], BusEvent::InterfacesAdded { path, .. } if *path == path::of_job(id).as_str())
+    );
+    assert!(matches!(&early[1], BusEvent::JobNew { .. }));
+    service.end(id, SagaState::Failed, json!({"kind": "HostRefused", "message": "no", "details": null}));
+    assert_eq!(story(&mut watch, id).await, ["Result State StepsDone", "failed"]);
+}
+
+#[tokio::test]
+async fn a_job_that_ends_at_once_has_a_begin_and_an_end() {
+    let (bus, service) = (PrivateBus::start(), Fake::new(Pace::AtOnce));
+    let _server = bus.serve(&service).await;
+    let mut watch = client(&bus).await.watch().await.unwrap();
+    let manager = manager(&bus).await;
+    for _ in 0..20 {
+        let path = manager.spawn(spawn_options()).await.unwrap();
+        let told = story(&mut watch, path::job_of(&path).unwrap()).await;
+        assert_eq!((told[0].as_str(), told[1].as_str()), ("added", "new"), "{told:?}");
+        assert_eq!(told.last().unwrap(), "done");
+        assert_eq!(told.iter().filter(|word| *word == "new" || *word == "done").count(), 2, "{told:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_repeated_request_begins_nothing() {
+    let (bus, service) = (PrivateBus::start(), Fake::new(Pace::AtOnce));
+    let _server = bus.serve(&service).await;
+    let mut watch = client(&bus).await.watch().await.unwrap();
+    let manager = manager(&bus).await;
+    let mut options = spawn_options();
+    options.extend(crate::record(&json!({ "operation_id": "op" })));
+    let id = path::job_of(&manager.spawn(options.clone()).await.unwrap()).unwrap();
+    story(&mut watch, id).await;
+    manager.spawn(options).await.unwrap();
+    let second = path::job_of(&manager.spawn(spawn_options()).await.unwrap()).unwrap();
+    loop {
+        let event = next(&mut watch).await;
+        assert!(!event.concerns(id), "{event:?}");
+        if event.concerns(second) {
+            break;
+        }
+    }
+}
+
+#[tokio::test]
+async fn missed_changes_are_made_up_for() {
+    // Room for four changes, and a hundred jobs told in one go: the mirror misses most of it.
+    let (bus, service) = (PrivateBus::start(), Fake::with_room_for(Pace::Held, 4));
+    let _server = bus.serve(&service).await;
+    let mut watch = client(&bus).await.watch().await.unwrap();
+    let open = service.begin(OpKind::Spawn, INSTANCE.parse().unwrap());
+    until_new(&mut watch, open).await;
+    let burst: Vec<JobId> =
+        (0..100).map(|_| service.begin(OpKind::Start, INSTANCE.parse().unwrap())).collect();
+    service.end(open, SagaState::Done, json!({}));
+    for _ in 0..10 {
+        service.say(mdevirt::service::api::Change::Status);
+    }
+    let mut wanting: std::collections::HashSet<String> = burst.iter().map(ToString::to_string).collect();
+    let mut ended = false;
+    while !(wanting.is_empty() && ended) {
+        match next(&mut watch).await {
+            BusEvent::JobNew { id, .. } => assert!(wanting.remove(&id), "{id} told twice"),
+            BusEvent::JobRemoved { id, .. } => {
+                assert_eq!(id, open.to_string());
+                assert!(!ended);
+                ended = true;
+            }
+            _ => {}
+        }
+    }
+}
+
+async fn until_new(watch: &mut mdevirt::dbus::Watch, job: JobId) {
+    while !matches!(next(watch).await, BusEvent::JobNew { id, .. } if id == job.to_string()) {}
+}
+
+#[tokio::test]
+async fn a_stranger_is_not_believed() {
+    let (bus, service) = (PrivateBus::start(), Fake::new(Pace::Held));
+    let _server = bus.serve(&service).await;
+    let mut watch = client(&bus).await.watch().await.unwrap();
+    let stranger = bus.connect().await;
+    let id = service.begin(OpKind::Spawn, INSTANCE.parse().unwrap());
+    let claim = (id.to_string(), path::of_job(id), "done");
+    stranger
+        .emit_signal(None::<&str>, "/org/mdevirt1", "org.mdevirt1.Manager", "JobRemoved", &claim)
+        .await
+        .unwrap();
+    // The stranger's signal is on its way before the daemon's next one is caused.
+    zbus::fdo::DBusProxy::new(&stranger).await.unwrap().get_id().await.unwrap();
+    service.end(id, SagaState::Failed, json!({}));
+    assert_eq!(story(&mut watch, id).await.last().unwrap(), "failed");
+}
