@@ -14,19 +14,15 @@ pub(crate) struct Import {
     pub(crate) in_test: bool,
 }
 
-/// Paths that begin at the crate's root, spelled with `crate`, `mdevirt` or enough `super`.
+/// Paths of this crate, however spelled (`crate`, `mdevirt`, `self`, `super`), as they are from the crate's root.
 pub(crate) fn of_this_crate(source: &Source) -> Vec<Import> {
     let code = source.code();
     let tokens = tokens(&code, source.is_test_file());
-    let depth = module_depth(&source.path);
+    let module = module_of(&source.path);
     let mut found = Vec::new();
-    for at in 0..tokens.len() {
-        if starts_path(&tokens, at) {
-            let (start, to_root) = leading(&tokens, at);
-            if to_root.is_none_or(|supers| supers >= depth + tokens[at].inline) {
-                collect(&tokens, start, &mut Vec::new(), &mut found);
-            }
-        }
+    for at in (0..tokens.len()).filter(|at| starts_path(&tokens, *at)) {
+        let (start, mut prefix) = base(&tokens, at, &module);
+        collect(&tokens, start, &mut prefix, &mut found);
     }
     found.retain(|import| !import.path.is_empty());
     found
@@ -51,25 +47,30 @@ fn import(path: &[String], token: &Token<'_>) -> Import {
     Import { path: path.to_vec(), line: token.line, in_test: token.in_test }
 }
 
-/// `crate`, `mdevirt` or a first `super`, followed by `::`.
+/// `crate`, `mdevirt`, `self` or a first `super`, followed by `::`.
 fn starts_path(tokens: &[Token<'_>], at: usize) -> bool {
-    let head = matches!(tokens[at].text, "crate" | "mdevirt" | "super");
+    let head = matches!(tokens[at].text, "crate" | "mdevirt" | "self" | "super");
     let fresh = at == 0 || tokens[at - 1].text != "::";
     head && fresh && tokens.get(at + 1).is_some_and(|next| next.text == "::")
 }
 
-/// Where the path goes on after its head, and how many `super` the head has (`None`: it is the crate itself).
-fn leading(tokens: &[Token<'_>], at: usize) -> (usize, Option<usize>) {
-    if tokens[at].text != "super" {
-        return (at + 2, None);
+/// Where the path goes on after its head, and what the head stands for.
+fn base(tokens: &[Token<'_>], at: usize, module: &[&str]) -> (usize, Vec<String>) {
+    if matches!(tokens[at].text, "crate" | "mdevirt") {
+        return (at + 2, Vec::new());
     }
+    let mut here: Vec<String> = module.iter().map(|part| (*part).to_owned()).collect();
+    here.resize(here.len() + tokens[at].inline, "inline".to_owned());
     let mut next = at;
-    while tokens.get(next).is_some_and(|t| t.text == "super")
-        && tokens.get(next + 1).is_some_and(|t| t.text == "::")
-    {
+    while tokens.get(next + 1).is_some_and(|after| after.text == "::") {
+        match tokens[next].text {
+            "super" => drop(here.pop()),
+            "self" => {}
+            _ => break,
+        }
         next += 2;
     }
-    (next, Some((next - at) / 2))
+    (next, here)
 }
 
 /// Takes one tree of a `use` (or a plain path) that begins at `at`; returns where it ends.
@@ -111,11 +112,11 @@ fn collect_group(
     at
 }
 
-/// Number of modules that a file lies deep: 1 for `src/plan/mod.rs`, 2 for `src/plan/pick.rs`.
-fn module_depth(path: &str) -> usize {
+/// The module that a file is: `["plan"]` for `src/plan/mod.rs`, `["plan", "pick"]` for `src/plan/pick.rs`.
+fn module_of(path: &str) -> Vec<&str> {
     let inner = path.strip_prefix("src/").unwrap_or(path);
     let inner = inner.strip_suffix("/mod.rs").or_else(|| inner.strip_suffix(".rs")).unwrap_or(inner);
-    inner.split('/').count()
+    inner.split('/').collect()
 }
 
 #[cfg(test)]
@@ -150,15 +151,14 @@ mod tests {
     }
 
     #[test]
-    fn super_counts_once_it_leaves_the_room() {
-        assert_eq!(
-            paths("src/plan/pick.rs", "use super::capacity; use super::super::store::X;"),
-            ["store::X"]
-        );
+    fn relative_paths_are_followed_to_the_root() {
+        let text = "use super::capacity; use super::super::store::X; use self::part::Y;";
+        assert_eq!(paths("src/plan/pick.rs", text), ["plan::capacity", "store::X", "plan::pick::part::Y"]);
         assert_eq!(paths("src/plan/mod.rs", "use super::store::X;"), ["store::X"]);
-        assert_eq!(paths("src/host/sim/rule.rs", "use super::super::HostError;"), Vec::<String>::new());
-        let inline = "mod tests { use super::super::capacity; fn f() { super::super::super::store::g(); } }";
-        assert_eq!(paths("src/plan/pick.rs", inline), ["store::g"]);
+        assert_eq!(paths("src/host/sim/rule.rs", "use super::super::HostError;"), ["host::HostError"]);
+        let inline =
+            "mod tests { use super::super::capacity; fn f() { super::super::super::store::g(self.x); } }";
+        assert_eq!(paths("src/plan/pick.rs", inline), ["plan::capacity", "store::g"]);
     }
 
     #[test]

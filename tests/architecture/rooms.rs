@@ -6,7 +6,7 @@ use crate::imports::{Import, of_this_crate};
 use crate::source::Source;
 
 /// Every room with its rank: a file imports from lower ranks or from its own room.
-const ROOMS: [(&str, u8); 20] = [
+const ROOMS: [(&str, u8); 21] = [
     ("model", 0),
     ("plan", 1),
     ("catalog", 1),
@@ -16,6 +16,7 @@ const ROOMS: [(&str, u8); 20] = [
     ("host", 1),
     ("host/libvirt", 2),
     ("host/sysfs", 2),
+    ("host/mdevctl_d", 2),
     ("host/sim", 2),
     ("host/vendor", 2),
     ("saga", 2),
@@ -39,7 +40,7 @@ const BESIDE: [(&str, &str); 2] = [
 const NEVER: [(&str, &str); 1] = [("saga", "host")];
 
 /// Rooms behind the traits of `host`: others get them from `daemon`, which wires them. Tests may build what they need.
-const WIRED: [&str; 4] = ["host/libvirt", "host/sysfs", "host/sim", "host/vendor"];
+const WIRED: [&str; 5] = ["host/libvirt", "host/sysfs", "host/mdevctl_d", "host/sim", "host/vendor"];
 
 /// One sentence for each import that the table above does not allow.
 pub(crate) fn climbs(files: &[Source]) -> Vec<String> {
