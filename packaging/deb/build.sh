@@ -24,7 +24,7 @@ depends() {
 	# Node devices behave as we need them from libvirt 9.0.0 on, whatever symbols are used. That it is there at all is
 	# for the library list to say: a build without the feature links no libvirt.
 	library_depends | sed -E 's/libvirt0( \([^)]*\))?/libvirt0 (>= 9.0.0)/'
-	echo ", dbus, systemd"
+	echo ", dbus, polkitd, systemd"
 }
 
 write_docs() {
