@@ -1,0 +1,154 @@
+#!/bin/bash
+# run.sh BIN - shows the main job of mdevirt on a simulated host, with the programs of the directory BIN: a private bus,
+# mdevirtd on it, and libvirt's test driver inside. Every step is checked; it ends by itself, exit code 0 if all is as told.
+set -euo pipefail
+
+bin=$(cd "$1" && pwd)
+here=$(cd "$(dirname "$0")" && pwd)
+scenario=$(realpath "$here/../scenarios/two-m60.xml")
+gold="resources:VGPU=1,trait:CUSTOM_GOLD=required"
+silver="resources:VGPU=1,trait:CUSTOM_SILVER=required"
+
+work=$(mktemp -d)
+address=unix:path=$work/bus
+bus_pid="" daemon_pid=""
+
+end() { # PID, if it still runs
+	[ -n "$1" ] || return 0
+	kill "$1" 2>/dev/null || true
+	wait "$1" 2>/dev/null || true
+}
+
+finish() {
+	local code=$?
+	trap - EXIT
+	if [ "$code" != 0 ] && [ -s "$work/mdevirtd.log" ]; then
+		echo "demo: the end of mdevirtd's log:" >&2
+		tail -n 30 "$work/mdevirtd.log" >&2
+	fi
+	end "$daemon_pid"
+	end "$bus_pid"
+	rm -rf "$work"
+	exit "$code"
+}
+trap finish EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+fail() {
+	echo "demo: FAILED: $*" >&2
+	exit 1
+}
+
+await() { # PID WHAT COMMAND... - until the command succeeds; fails when the process has ended, or after half a minute
+	local pid=$1 what=$2 deadline=$((SECONDS + 30))
+	shift 2
+	until "$@" >/dev/null 2>&1; do
+		kill -0 "$pid" 2>/dev/null || fail "$what has ended"
+		[ "$SECONDS" -lt "$deadline" ] || fail "$what does not answer"
+		sleep 0.1
+	done
+}
+
+ctl() { "$bin/mdevirtctl" --address "$address" --timeout 60 "$@"; }
+
+show() { # a command as a person types it, and what it says
+	echo "\$ mdevirtctl $*"
+	ctl "$@"
+	echo
+}
+
+tell() { printf '%s\n' "--- $*"; }
+
+expect() { # WHAT JSON-FILE JQ-FILTER [--arg NAME VALUE]... - the filter must give true
+	local what=$1 file=$2 filter=$3
+	shift 3
+	jq -e "$@" "$filter" "$file" >/dev/null || fail "$what; this does not hold: $filter, of $(jq -c . "$file" || cat "$file")"
+}
+
+record() { # FILE COMMAND... - the command's JSON
+	local file=$work/$1
+	shift
+	ctl --json "$@" >"$file" || fail "mdevirtctl --json $* ended with code $?"
+}
+
+hostdev_of() { jq -r .domain_xml "$1" | sed -n '/<hostdev/,/<\/hostdev>/p'; }
+
+cd "$here"
+dbus-daemon --session --nofork --nopidfile --address="$address" >"$work/bus.log" 2>&1 &
+bus_pid=$!
+await "$bus_pid" dbus-daemon test -S "$work/bus"
+
+DBUS_SESSION_BUS_ADDRESS=$address "$bin/mdevirtd" --session --sim "$scenario" --config mdevirt.toml --state-dir "$work/state" \
+	>"$work/mdevirtd.log" 2>&1 &
+daemon_pid=$!
+await "$daemon_pid" mdevirtd ctl status
+
+tell "A host with two GPUs: one cut into four slices of 2 GiB, one that is a single slice of 8 GiB"
+show inventory
+record before inventory
+expect "two providers" "$work/before" 'length == 2 and all(.used == 0 and .foreign == 0)'
+expect "one gold slice" "$work/before" \
+	'any(.parent == "0000:85:00.0" and .type_name == "GRID M60-8Q" and .total == 1 and (.traits | index("CUSTOM_GOLD")) != null)'
+expect "four silver slices" "$work/before" \
+	'any(.parent == "0000:84:00.0" and .type_name == "GRID M60-2Q" and .total == 4 and (.traits | index("CUSTOM_SILVER")) != null)'
+
+tell "A VM that asks for gold; first only what would happen"
+show spawn web-01.xml --flavor "$gold" --dry-run
+record dry instance list
+expect "a dry run books nothing" "$work/dry" '. == []'
+
+tell "Now in earnest; this <hostdev> was written into its domain XML"
+echo "\$ mdevirtctl --json spawn web-01.xml --flavor $gold"
+record web-01 spawn web-01.xml --flavor "$gold"
+hostdev_of "$work/web-01"
+echo
+expect "one gold device" "$work/web-01" \
+	'(.job | type == "string") and (.devices | length == 1) and (.devices[0] | .parent == "0000:85:00.0" and .trait == "CUSTOM_GOLD")'
+uuid=$(jq -r '.devices[0].uuid' "$work/web-01")
+hostdev=$(hostdev_of "$work/web-01")
+[[ $hostdev == *"type='mdev'"* && $hostdev == *"model='vfio-pci'"* && $hostdev == *"uuid='$uuid'"* ]] ||
+	fail "the hostdev of mdev $uuid is not in the domain XML"
+
+tell "Another one on the other card"
+show spawn web-02.xml --flavor "$silver"
+
+tell "The books: who holds what, and what is left"
+show instance list
+show inventory
+record instances instance list
+expect "two instances with a device each, in use" "$work/instances" \
+	'(map(.name) | sort) == ["web-01", "web-02"] and all(.claims | length == 1 and all(.state == "in-use"))'
+# shellcheck disable=SC2016  # $uuid is jq's
+expect "web-01 holds the device of its XML" "$work/instances" 'any(.name == "web-01" and .claims[0].uuid == $uuid)' --arg uuid "$uuid"
+record after inventory
+expect "one slice of each card used" "$work/after" 'length == 2 and all(.used == 1)'
+
+tell "Gold is sold out: the next one is refused, with the reason for each parent"
+sed -e 's/web-01/web-03/' -e '/<uuid>/d' web-01.xml >"$work/web-03.xml"
+code=0
+ctl spawn "$work/web-03.xml" --flavor "$gold" || code=$?
+echo "exit code $code"
+echo
+[ "$code" = 3 ] || fail "no capacity is exit code 3, this was $code"
+record instances instance list
+expect "the refused one left nothing behind" "$work/instances" 'length == 2'
+
+tell "All destroyed: the books are empty, and the cards are as they were"
+show destroy web-01
+show destroy web-02
+show instance list
+show inventory
+record instances instance list
+expect "no instances" "$work/instances" '. == []'
+record end inventory
+cmp -s <(jq -S . "$work/before") <(jq -S . "$work/end") || fail "the inventory differs: $(jq -c . "$work/end")"
+record devices device list
+expect "no device stayed behind" "$work/devices" 'length == 2 and all(.mdevs == [])'
+
+kill "$daemon_pid"
+code=0
+wait "$daemon_pid" || code=$?
+daemon_pid=""
+[ "$code" = 0 ] || fail "mdevirtd ended with code $code when told to stop"
+echo "demo: all as told"
