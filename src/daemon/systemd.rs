@@ -7,7 +7,8 @@ use tokio::time::{Instant, sleep_until};
 
 /// The daemon serves; `jobs` operations are under way.
 pub(super) fn ready(jobs: usize) {
-    let status = if jobs == 0 { "serving".to_owned() } else { format!("serving, {jobs} operations under way") };
+    let status =
+        if jobs == 0 { "serving".to_owned() } else { format!("serving, {jobs} operations under way") };
     send(&[NotifyState::Ready, NotifyState::Status(&status)]);
 }
 

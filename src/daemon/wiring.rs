@@ -23,17 +23,20 @@ const INSTALLED_TEMPLATES: &str = "/usr/share/mdevirt/xml-templates";
 /// Puts the service together; nothing runs yet.
 pub(super) async fn service(args: &Args) -> Result<Service> {
     let settings = SettingsCell::load(args.config.clone()).map_err(Fault::from)?;
-    let templates = Templates::load(&[&args.templates, Path::new(INSTALLED_TEMPLATES)]).context("read XML templates")?;
+    let templates =
+        Templates::load(&[&args.templates, Path::new(INSTALLED_TEMPLATES)]).context("read XML templates")?;
     let libvirt_uri = match &args.sim {
         Some(file) => test_uri(file)?,
         None => settings.now().config.libvirt_uri.clone(),
     };
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let store = Store::open(&args.state_dir, Arc::clone(&clock));
-    let store = Arc::new(store.with_context(|| format!("open the state database in {}", args.state_dir.display()))?);
+    let store =
+        Arc::new(store.with_context(|| format!("open the state database in {}", args.state_dir.display()))?);
     let host = host(args, &libvirt_uri, &templates).await?;
     let (wake, stop) = (Arc::new(Wake::default()), Arc::new(Stop::default()));
-    let runner = Runner::new(Arc::clone(&store), Arc::clone(&wake), Arc::clone(&stop), Arc::new(fail_points()?));
+    let runner =
+        Runner::new(Arc::clone(&store), Arc::clone(&wake), Arc::clone(&stop), Arc::new(fail_points()?));
     let host_name = args.host_name.clone().map_or_else(kernel_host_name, Ok)?;
     Ok(Service::new(Parts {
         host,
@@ -55,7 +58,8 @@ async fn host(args: &Args, uri: &str, templates: &Templates) -> Result<Host> {
     let (nodes, hypervisor) = base(args, uri, templates)?;
     let cards = Arc::new(CardLocks::default());
     let Some(file) = &args.sim else { return Ok(Host { nodes, hypervisor, cards }) };
-    let script = args.sim_script.as_deref().map(Script::load).transpose().context("read the simulator's script")?;
+    let script =
+        args.sim_script.as_deref().map(Script::load).transpose().context("read the simulator's script")?;
     let options = SimOptions { state_file: args.sim_state.clone(), script: script.unwrap_or_default() };
     let sim = SimHost::new(nodes, hypervisor, options).await;
     let sim = sim.with_context(|| format!("simulate the host of {}", file.display()))?;
@@ -73,7 +77,8 @@ fn base(_: &Args, uri: &str, templates: &Templates) -> Result<(Arc<dyn NodeDevic
 /// Without libvirt only a simulated host can be served, read by the simulator itself.
 #[cfg(not(feature = "libvirt"))]
 fn base(args: &Args, _: &str, _: &Templates) -> Result<(Arc<dyn NodeDevices>, Arc<dyn Hypervisor>)> {
-    let file = args.sim.as_deref().context("this mdevirtd was built without libvirt: start it with --sim FILE")?;
+    let file =
+        args.sim.as_deref().context("this mdevirtd was built without libvirt: start it with --sim FILE")?;
     let host = crate::host::sim::FileHost::load(file)?;
     Ok((host.clone(), host))
 }
@@ -103,7 +108,8 @@ pub(super) async fn bus(args: &Args, service: &Service) -> Result<Server> {
         None if args.session => Bus::Session,
         None => Bus::System,
     };
-    let connection = dbus::connect(&bus, None).await.with_context(|| format!("connect to {}", bus.describe()))?;
+    let connection =
+        dbus::connect(&bus, None).await.with_context(|| format!("connect to {}", bus.describe()))?;
     let authority: Arc<dyn Authority> = match bus {
         Bus::System => Arc::new(Polkit::new(&connection).await?),
         Bus::Session | Bus::Address(_) => Arc::new(SameUser::new(&connection).await?),

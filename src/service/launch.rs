@@ -61,19 +61,23 @@ impl Service {
         Ok(accepted)
     }
 
-    /// Runs a saga to its end, or until the daemon stops.
-    pub(super) async fn drive(self, row: SagaRow, script: Script, resume: bool) {
+    /// Runs a saga to its end, or until the daemon stops. A store that cannot write now is tried again.
+    pub(super) async fn drive(self, row: SagaRow, script: Script, mut resume: bool) {
         tracing::info!(job = %row.id, op = %row.op, instance = %row.instance, resume, "operation begins");
-        let run = async {
-            if resume {
-                self.runner.resume(&row, &script, &self).await
-            } else {
-                self.runner.run(row.id, &script, &self).await
+        let ending = loop {
+            let ending = tokio::select! {
+                ending = self.walk(&row, &script, resume) => ending,
+                () = self.keep_looking() => return,
+            };
+            match ending {
+                Err(Interrupted::Store(err)) if err.is_temporary() && !self.goes_down() => {
+                    tracing::error!(job = %row.id, "operation waits for the state database: {err}");
+                    self.tell(Change::Status);
+                    tokio::time::sleep(LOOK_AGAIN).await;
+                    resume = true;
+                }
+                ending => break ending,
             }
-        };
-        let ending = tokio::select! {
-            ending = run => ending,
-            () = self.keep_looking() => return,
         };
         self.jobs.end(row.id);
         match ending {
@@ -84,6 +88,15 @@ impl Service {
                 self.tell(Change::Status);
             }
         }
+    }
+
+    async fn walk(&self, row: &SagaRow, script: &Script, resume: bool) -> Result<Ending, Interrupted> {
+        if !resume {
+            return self.runner.run(row.id, script, self).await;
+        }
+        // The state may have turned since the row was read.
+        let now = self.store.saga(row.id).map_err(Interrupted::Store)?;
+        self.runner.resume(now.as_ref().unwrap_or(row), script, self).await
     }
 
     /// Some changes of the host have no event (an answer that was lost): while a job runs, waiting sagas look again.

@@ -81,12 +81,7 @@ impl Service {
     /// A service over its parts; nothing runs yet.
     pub fn new(parts: Parts) -> Self {
         let (changes, _) = broadcast::channel(CHANGES_MAX);
-        Self(Arc::new(Inner {
-            parts,
-            booking: tokio::sync::Mutex::new(()),
-            jobs: Jobs::default(),
-            changes,
-        }))
+        Self(Arc::new(Inner { parts, booking: tokio::sync::Mutex::new(()), jobs: Jobs::default(), changes }))
     }
 
     /// Takes no new operation from now on, and lets sagas stop after the step at work.
