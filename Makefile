@@ -136,7 +136,7 @@ install: $(BUILT)/mdevirtd $(BUILT)/mdevirtctl ## what `make build` made, with a
 	@install -d $(DESTDIR)$(SHAREDIR)/mdevirt/xml-templates
 	@install -m 0644 xml-templates/*.xml $(DESTDIR)$(SHAREDIR)/mdevirt/xml-templates/
 	@[ -e $(DESTDIR)$(SYSCONFDIR)/mdevirt/mdevirt.toml ] || \
-		$(INSTALL_FILE) packaging/etc/mdevirt.toml $(DESTDIR)$(SYSCONFDIR)/mdevirt/mdevirt.toml
+		$(INSTALL_FILE) packaging/mdevirt.toml $(DESTDIR)$(SYSCONFDIR)/mdevirt/mdevirt.toml
 	@$(MAKE) install-docs
 
 .PHONY: install-docs

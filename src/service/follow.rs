@@ -59,7 +59,8 @@ impl Service {
                     continue;
                 }
             };
-            self.settle(instance, running, books.claims_of(instance));
+            // Read after the domain was looked at: an operation that ended meanwhile has written the books itself.
+            self.settle(instance, running, self.store.books().claims_of(instance));
         }
     }
 
