@@ -134,7 +134,7 @@ impl LibvirtHost {
     async fn start_defined(&self, uuid: MdevUuid, parent: &ParentAddr) -> Result<(), HostError> {
         let key = parent.clone();
         let start = move |session: &Session| match nodedev::object(session, uuid, &key)? {
-            Some(device) => ffi::start(&device).map(|()| true),
+            Some((device, _)) => ffi::start(&device).map(|()| true),
             None => Ok(false),
         };
         let what = named(uuid, parent);
@@ -173,10 +173,10 @@ impl LibvirtHost {
     async fn destroy(&self, uuid: MdevUuid, parent: &ParentAddr) -> Result<(), HostError> {
         let key = parent.clone();
         let destroy = move |session: &Session| match nodedev::object(session, uuid, &key)? {
-            Some(device) => {
+            Some((device, listed)) if listed.active => {
                 device.destroy().map(|()| true).or_else(|err| if is_gone(&err) { Ok(true) } else { Err(err) })
             }
-            None => Ok(false),
+            Some(_) | None => Ok(false),
         };
         let what = named(uuid, parent);
         match self.link.call(Doing::change("remove", what.as_str()), destroy).await {
@@ -194,7 +194,7 @@ impl LibvirtHost {
         let what = named(uuid, parent);
         let key = parent.clone();
         let undefine = move |session: &Session| match nodedev::object(session, uuid, &key)? {
-            Some(device) if ffi::is_persistent(&device)? => ffi::undefine(&device).map(|()| true),
+            Some((device, listed)) if listed.defined => ffi::undefine(&device).map(|()| true),
             Some(_) | None => Ok(false),
         };
         if alone && self.link.call(Doing::change("undefine", what.as_str()), undefine).await? {
@@ -242,7 +242,8 @@ impl LibvirtHost {
 }
 
 fn not_listed(what: &str) -> HostError {
-    let why = "it is on this host, but libvirt does not list it; restart libvirtd";
+    let why = "it is on this host, but libvirt's list does not have it so; repair what mdevctl cannot read, then restart \
+               libvirtd";
     HostError::Unreadable { what: what.to_owned(), why: why.to_owned() }
 }
 

@@ -88,20 +88,21 @@ pub(super) fn mdevs(session: &Session, uuid: MdevUuid) -> Result<Listing, Error>
     Ok(listing)
 }
 
-/// libvirt's object of the mediated device with this key.
+/// libvirt's object of the mediated device with this key, and what libvirt says of it.
 pub(super) fn object(
     session: &Session,
     uuid: MdevUuid,
     parent: &ParentAddr,
-) -> Result<Option<VirtNode>, Error> {
-    for name in ffi::node_device_names(&session.conn, c"mdev")?.iter().filter(|name| may_be(name, uuid)) {
+) -> Result<Option<(VirtNode, Mdev)>, Error> {
+    let names = ffi::node_device_names(&session.conn, c"mdev")?;
+    for name in names.iter().filter(|name| may_be(name, uuid)) {
         let found = session.conn.lookup_node_device_by_name(name).and_then(|device| {
             let (seen, _) = look(&device, None)?;
             Ok((seen, device))
         });
         match found {
             Ok((Seen::Mdev(mdev), device)) if mdev.uuid == uuid && mdev.parent == *parent => {
-                return Ok(Some(device));
+                return Ok(Some((device, mdev)));
             }
             Ok(_) => {}
             Err(err) if is_gone(&err) => {}
