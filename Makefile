@@ -111,9 +111,9 @@ vm: deps-vm deb ## the tests in a virtual machine: real kernel, real libvirt, th
 	@tests/vm/run
 
 .PHONY: bench
-bench: deps-build ## the benchmarks
+bench: deps-build deps-demo ## the benchmarks, as one table
 	$(call say,benchmarks)
-	@cargo bench --locked
+	@benches/table.sh
 
 # ---- install
 
