@@ -1,11 +1,54 @@
 //! The operator's configuration: text in, checked values out (rank 1).
+//!
+//! ```text
+//!   mdevirt.toml ---document--> Layer --+                +--> Config (in force)
+//!   mdevirt.toml.d/*.toml ----> Layer --+-merge--check---+--> warnings
+//!   nova.conf ------nova_ini--> Layer --+                +--> every error of every file
+//! ```
+//! 1. A [`Config`] that exists is valid; bad text gives errors and changes nothing (`tests/config_cases`).
+//! 2. All errors of all files come out together, each with file, line and key.
+//! 3. nova.conf goes through the same check as TOML: only the reading differs.
+//! 4. What [`to_toml`] writes is read back as the same [`Config`] (`show`, property).
+//! 5. Nothing is guessed: an unknown key, word or form is an error. What may be right on another host or
+//!    another day (a card that is not there) is a warning, and most of those need the hardware: `plan::mapping`.
+//! 6. Bounded: a file by [`MAX_FILE_BYTES`], types and addresses by [`MAX_ENTRIES`].
+//!
+//! Rejected: deserialising into a struct with serde, which stops at the first error of a file.
+
+mod check;
+mod document;
+mod error;
+mod layer;
+mod load;
+mod nova;
+mod nova_ini;
+mod nova_notes;
+mod parse;
+mod show;
+mod value;
+mod word;
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{ParentAddr, ResourceClass, TraitName};
+use crate::model::claim::text_enum;
+use crate::model::{Finding, InvalidName, ParentAddr, ResourceClass, TraitName};
+
+pub use error::{ConfigError, ConfigErrors};
+pub use load::load;
+pub use nova::{Imported, import};
+pub use parse::parse;
+pub use show::to_toml;
+
+/// Greatest size of one file in bytes.
+pub const MAX_FILE_BYTES: usize = 1024 * 1024;
+
+/// Greatest number of type entries, and of addresses, in all files together.
+pub const MAX_ENTRIES: usize = 10_000;
 
 /// A checked configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -26,16 +69,31 @@ pub struct Config {
     pub on_release: OnRelease,
 }
 
+impl Default for Config {
+    /// What an empty file means: no type is enabled.
+    fn default() -> Self {
+        Self {
+            libvirt_uri: "qemu:///system".to_owned(),
+            enabled: Vec::new(),
+            unlisted: Unlisted::default(),
+            traits_file: PathBuf::from("/etc/mdevirt/traits.toml"),
+            traits_lock: PathBuf::from("/etc/mdevirt/traits.lock"),
+            packing: Packing::default(),
+            on_release: OnRelease::default(),
+        }
+    }
+}
+
 /// One enabled type.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct EnabledType {
-    /// Id or vendor type name, as written.
+    /// Id or vendor type name, as written but for blanks at the ends.
     pub key: String,
-    /// Parents that get this type.
+    /// Parents that get this type, in the order of the list, each once.
     pub addresses: Vec<ParentAddr>,
     /// `mdev_class`.
     pub class: ResourceClass,
-    /// Host-wide cap.
+    /// Host-wide cap, at least 1.
     pub max_instances: Option<u32>,
     /// Kept back per provider.
     pub reserved: u32,
@@ -45,37 +103,51 @@ pub struct EnabledType {
     pub several_per_vm: Option<bool>,
 }
 
-/// What a parent gets that no type lists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
-#[serde(rename_all = "kebab-case")]
-pub enum Unlisted {
-    /// The first enabled type that it offers.
-    #[default]
-    First,
-    /// The first enabled type that lists no addresses, else nothing: nova's rule since 21.
-    Default,
-    /// Nothing.
-    Ignore,
-}
+text_enum!(
+    /// What a parent gets that no type lists.
+    #[derive(Default)]
+    Unlisted, "rule for unlisted parents" {
+        /// The first enabled type that it offers.
+        #[default]
+        First = "first",
+        /// The first enabled type that lists no addresses, else nothing: nova's rule since 21.
+        Default = "default",
+        /// Nothing.
+        Ignore = "ignore",
+    }
+);
 
-/// Which card is filled first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
-#[serde(rename_all = "kebab-case")]
-pub enum Packing {
-    /// The emptiest card.
-    #[default]
-    Breadth,
-    /// The fullest card.
-    Depth,
-}
+text_enum!(
+    /// Which card is filled first.
+    #[derive(Default)]
+    Packing, "packing" {
+        /// The emptiest card.
+        #[default]
+        Breadth = "breadth",
+        /// The fullest card.
+        Depth = "depth",
+    }
+);
 
-/// What becomes of a device when its claim ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
-#[serde(rename_all = "kebab-case")]
-pub enum OnRelease {
-    /// It is removed.
-    #[default]
-    Remove,
-    /// It stays, idle, for the next claim of that type on that parent.
-    Keep,
+text_enum!(
+    /// What becomes of a device when its claim ends.
+    #[derive(Default)]
+    OnRelease, "rule for released devices" {
+        /// It is removed.
+        #[default]
+        Remove = "remove",
+        /// It stays, idle, for the next claim of that type on that parent.
+        Keep = "keep",
+    }
+);
+
+/// A configuration that was read and checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loaded {
+    /// What is in force from now on.
+    pub config: Config,
+    /// What of it has no effect; the rest works.
+    pub warnings: Vec<Finding>,
+    /// The files it came from, in the order they were read; empty if none exists.
+    pub files: Vec<PathBuf>,
 }

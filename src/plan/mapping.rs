@@ -1,9 +1,19 @@
 //! Which configured type each parent of this host gets, and what of the configuration has no effect here.
+//!
+//! 1. A parent gets one type or none, and none has a reason.
+//! 2. The id is always the parent's own; the configured key is only compared with what is offered.
+//! 3. Computed from scratch on every inventory: a card that comes later is taken up, a warning goes with its cause.
+//! 4. Nothing is guessed: two types that fit equally well are none.
 
-use std::collections::BTreeMap;
+mod fit;
+mod notice;
 
-use crate::config::{Config, EnabledType};
-use crate::model::{Finding, HostScan, MdevType, Parent, ParentAddr};
+use std::collections::{BTreeMap, HashMap};
+
+use crate::config::{Config, EnabledType, Unlisted};
+use crate::model::{Finding, Framework, HostScan, MdevType, Parent, ParentAddr};
+
+use fit::{Fit, Offers};
 
 /// A parent with the type that the configuration gives it.
 #[derive(Debug, Clone, Copy)]
@@ -29,6 +39,149 @@ pub struct Mapping<'a> {
 }
 
 /// Gives each parent its type.
-pub fn assign<'a>(_config: &'a Config, _scan: &'a HostScan) -> Mapping<'a> {
-    Mapping::default()
+pub fn assign<'a>(config: &'a Config, scan: &'a HostScan) -> Mapping<'a> {
+    let rules = Rules::new(config, scan);
+    let mut mapping = Mapping::default();
+    for parent in &scan.parents {
+        match rules.choose(parent) {
+            Ok(assigned) => {
+                mapping.assigned.insert(&parent.addr, assigned);
+            }
+            Err(without) => {
+                mapping.findings.extend(without.finding);
+                mapping.without.insert(&parent.addr, without.reason);
+            }
+        }
+    }
+    mapping.findings.extend(notice::absent(config, scan));
+    mapping.findings.extend(notice::unused(config, scan, &mapping.assigned));
+    mapping.findings.extend(notice::two_sizes(&mapping.assigned));
+    mapping
 }
+
+/// Why a parent has no type, and whether an operator should look at it.
+struct Without {
+    reason: String,
+    finding: Option<Finding>,
+}
+
+impl Without {
+    fn quiet(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), finding: None }
+    }
+
+    fn warned(parent: &Parent, reason: String) -> Self {
+        let text = format!("{}: {reason}", parent.addr);
+        Self { finding: Some(notice::warning(&parent.addr.to_string(), text)), reason }
+    }
+}
+
+struct Rules<'a> {
+    config: &'a Config,
+    scan: &'a HostScan,
+    offers: Offers<'a>,
+    listed: HashMap<&'a ParentAddr, &'a EnabledType>,
+    /// Enabled types that any parent might get, so that a long list costs nothing on a small host.
+    offered: Vec<&'a EnabledType>,
+}
+
+impl<'a> Rules<'a> {
+    fn new(config: &'a Config, scan: &'a HostScan) -> Self {
+        let offers = Offers::of(scan);
+        let listed =
+            config.enabled.iter().flat_map(|rule| rule.addresses.iter().map(move |a| (a, rule))).collect();
+        let offered = config.enabled.iter().filter(|rule| offers.anywhere(&rule.key)).collect();
+        Self { config, scan, offers, listed, offered }
+    }
+
+    fn choose(&self, parent: &'a Parent) -> Result<Assigned<'a>, Without> {
+        let listed = self.listed.get(&parent.addr).copied();
+        if let Some(reason) = notice::cannot_be_sliced(parent, self.scan) {
+            // A full card is no fault of the configuration.
+            let full = parent.framework == Some(Framework::VendorVfio);
+            return Err(match listed.filter(|_| !full) {
+                Some(rule) => {
+                    Without::warned(parent, format!("{} is configured for it, but {reason}", rule.key))
+                }
+                None => Without::quiet(reason),
+            });
+        }
+        match (listed, self.config.unlisted) {
+            (Some(rule), _) => self.take(rule, parent).map_err(|reason| Without::warned(parent, reason)),
+            (None, _) if self.config.enabled.is_empty() => Err(Without::quiet("no mdev type is enabled")),
+            (None, Unlisted::Ignore) => {
+                Err(Without::quiet("no enabled type lists it, and unlisted is \"ignore\""))
+            }
+            (None, Unlisted::First) => self.first(parent),
+            (None, Unlisted::Default) => self.default(parent),
+        }
+    }
+
+    fn take(&self, rule: &'a EnabledType, parent: &'a Parent) -> Result<Assigned<'a>, String> {
+        match self.offers.fit(&rule.key, parent) {
+            Fit::One(mdev_type) => Ok(Assigned { parent, mdev_type, rule }),
+            Fit::None => Err(format!(
+                "{} is configured for it, but it does not offer that type; it offers {}",
+                rule.key,
+                notice::types(parent)
+            )),
+            Fit::Several(first, second) => Err(format!(
+                "{} fits two of its types, {} and {}; enable one of them by its id",
+                rule.key, first.id, second.id
+            )),
+        }
+    }
+
+    fn first(&self, parent: &'a Parent) -> Result<Assigned<'a>, Without> {
+        for rule in &self.offered {
+            match self.offers.fit(&rule.key, parent) {
+                Fit::None => {}
+                Fit::One(_) | Fit::Several(..) => {
+                    return self.take(rule, parent).map_err(|reason| Without::warned(parent, reason));
+                }
+            }
+        }
+        Err(self.near_miss(parent, self.config.enabled.iter(), "it offers none of the enabled types"))
+    }
+
+    fn default(&self, parent: &'a Parent) -> Result<Assigned<'a>, Without> {
+        let Some(rule) = self.config.enabled.iter().find(|rule| rule.addresses.is_empty()) else {
+            return Err(Without::quiet("no enabled type lists it, and every enabled type lists addresses"));
+        };
+        match self.offers.fit(&rule.key, parent) {
+            Fit::None => {
+                let reason = format!("it does not offer {}, the default type", rule.key);
+                Err(self.near_miss(parent, std::iter::once(rule), &reason))
+            }
+            Fit::One(_) | Fit::Several(..) => {
+                self.take(rule, parent).map_err(|reason| Without::warned(parent, reason))
+            }
+        }
+    }
+
+    /// A parent that offers what may be the wanted type under another prefix must not stay out in silence.
+    fn near_miss(
+        &self,
+        parent: &Parent,
+        mut rules: impl Iterator<Item = &'a EnabledType>,
+        reason: &str,
+    ) -> Without {
+        let found = rules.find_map(|rule| Some((rule, self.offers.same_number(&rule.key, parent)?)));
+        match found {
+            Some((rule, near)) => Without::warned(
+                parent,
+                format!(
+                    "{reason}; {} may be the enabled {} under another prefix, but no name shows that they are one: \
+                     enable it by its vendor name or by this id; it offers {}",
+                    near.id,
+                    rule.key,
+                    notice::types(parent)
+                ),
+            ),
+            None => Without::quiet(reason),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,174 @@
+//! Values of a TOML file: each read in its form, or named as wrong with its line.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::model::InvalidName;
+
+use super::error::{ConfigError, Problems};
+use super::layer::{At, Spot};
+use super::word::unknown;
+
+/// A value and where it stands in the text.
+pub(super) type Value<'t> = Spanned<DeValue<'t>>;
+
+/// Knows the file, its lines, and where errors go.
+pub(super) struct Reader<'p> {
+    file: Arc<str>,
+    /// Byte offsets at which lines begin.
+    lines: Vec<usize>,
+    broken: BTreeSet<u32>,
+    problems: &'p mut Problems,
+}
+
+impl<'p> Reader<'p> {
+    pub(super) fn new(text: &str, origin: &str, problems: &'p mut Problems) -> Self {
+        let begins = text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(at, _)| at + 1);
+        let lines = std::iter::once(0).chain(begins).collect();
+        Self { file: Arc::from(origin), lines, broken: BTreeSet::new(), problems }
+    }
+
+    pub(super) fn line(&self, span: &Range<usize>) -> u32 {
+        u32::try_from(self.lines.partition_point(|begin| *begin <= span.start)).unwrap_or(u32::MAX)
+    }
+
+    pub(super) fn spot(&self, table: &Arc<str>, key: &'static str, span: &Range<usize>) -> Spot {
+        Spot { file: Arc::clone(&self.file), line: self.line(span), table: Arc::clone(table), key }
+    }
+
+    /// A syntax error. The parser goes on behind it; what it makes of that line is guesswork, so the line's first
+    /// error stands for all.
+    pub(super) fn syntax(&mut self, err: &toml::de::Error) {
+        let line = self.line(&err.span().unwrap_or(0..0));
+        if !self.broken.insert(line) {
+            return;
+        }
+        let message: Vec<&str> = err.message().lines().collect();
+        let text = format!("not TOML: {}", message.join("; ").escape_debug());
+        self.problems.push(ConfigError { line: Some(line), ..ConfigError::file(&self.file, text) });
+    }
+
+    pub(super) fn say(&mut self, error: ConfigError) {
+        if !error.line.is_some_and(|line| self.broken.contains(&line)) {
+            self.problems.push(error);
+        }
+    }
+
+    fn wrong_form(&mut self, spot: &Spot, wanted: &str, value: &DeValue<'_>) {
+        self.say(ConfigError::at(spot, format!("expected {wanted}, found {}", value.type_str())));
+    }
+
+    pub(super) fn table<'v>(&mut self, spot: &Spot, value: &'v Value<'_>) -> Option<&'v DeTable<'v>> {
+        let table = value.get_ref().as_table();
+        if table.is_none() {
+            self.wrong_form(spot, "a table", value.get_ref());
+        }
+        table
+    }
+
+    pub(super) fn text<'v>(&mut self, spot: &Spot, value: &'v Value<'_>) -> Option<&'v str> {
+        let text = value.get_ref().as_str();
+        if text.is_none() {
+            self.wrong_form(spot, "a string", value.get_ref());
+        }
+        text
+    }
+
+    pub(super) fn flag(&mut self, spot: &Spot, value: &Value<'_>) -> Option<bool> {
+        let flag = value.get_ref().as_bool();
+        if flag.is_none() {
+            self.wrong_form(spot, "true or false", value.get_ref());
+        }
+        flag
+    }
+
+    pub(super) fn number(&mut self, spot: &Spot, value: &Value<'_>, least: u32) -> Option<u32> {
+        let Some(written) = value.get_ref().as_integer() else {
+            self.wrong_form(spot, "a number", value.get_ref());
+            return None;
+        };
+        let number = u32::from_str_radix(written.as_str(), written.radix()).ok().filter(|n| *n >= least);
+        if number.is_none() {
+            let shown: String = written.as_str().chars().take(20).collect();
+            let text = format!("expected a number from {least} to {}, found {shown}", u32::MAX);
+            self.say(ConfigError::at(spot, text));
+        }
+        number
+    }
+
+    pub(super) fn parsed<T: FromStr<Err = InvalidName>>(&mut self, spot: &Spot, text: &str) -> Option<T> {
+        text.parse().map_err(|err: InvalidName| self.say(ConfigError::at(spot, err.to_string()))).ok()
+    }
+
+    /// A list of strings; each bad item is named and left out.
+    pub(super) fn list<T>(
+        &mut self,
+        spot: &Spot,
+        value: &Value<'_>,
+        read: impl Fn(&str) -> Result<T, InvalidName>,
+    ) -> Option<Vec<At<T>>> {
+        let Some(items) = value.get_ref().as_array() else {
+            self.wrong_form(spot, "a list of strings", value.get_ref());
+            return None;
+        };
+        let mut good = Vec::new();
+        for item in items.iter() {
+            let spot = Spot { line: self.line(&item.span()), ..spot.clone() };
+            let Some(text) = self.text(&spot, item) else { continue };
+            match read(text) {
+                Ok(value) => good.push(At { value, spot }),
+                Err(err) => self.say(ConfigError::at(&spot, err.to_string())),
+            }
+        }
+        Some(good)
+    }
+
+    pub(super) fn word<T: Copy>(
+        &mut self,
+        spot: &Spot,
+        value: &Value<'_>,
+        all: &[T],
+        shown: fn(T) -> &'static str,
+    ) -> Option<T> {
+        let text = self.text(spot, value)?;
+        let found = all.iter().copied().find(|word| shown(*word) == text);
+        if found.is_none() {
+            let known: Vec<&str> = all.iter().map(|word| shown(*word)).collect();
+            self.say(ConfigError::at(spot, unknown("word", text, &known)));
+        }
+        found
+    }
+
+    pub(super) fn path(&mut self, spot: &Spot, value: &Value<'_>) -> Option<PathBuf> {
+        let text = self.text(spot, value)?;
+        if text.starts_with('/') && !text.chars().any(char::is_control) {
+            return Some(PathBuf::from(text));
+        }
+        let err = InvalidName::new("path", text, "expected an absolute path");
+        self.say(ConfigError::at(spot, err.to_string()));
+        None
+    }
+
+    pub(super) fn uri(&mut self, spot: &Spot, value: &Value<'_>) -> Option<String> {
+        let text = self.text(spot, value)?;
+        libvirt_uri(text).map_err(|err| self.say(ConfigError::at(spot, err.to_string()))).ok()
+    }
+}
+
+/// Checks the outer form only: libvirt itself knows which drivers it has.
+///
+/// # Errors
+/// The text is no URI.
+pub(super) fn libvirt_uri(text: &str) -> Result<String, InvalidName> {
+    let parts = text.split_once(':').is_some_and(|(scheme, rest)| !scheme.is_empty() && !rest.is_empty());
+    if parts && text.bytes().all(|b| b.is_ascii_graphic()) {
+        return Ok(text.to_owned());
+    }
+    Err(InvalidName::new("libvirt URI", text, "expected a form like qemu:///system"))
+}
