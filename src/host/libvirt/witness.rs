@@ -11,7 +11,7 @@ use super::nodedev::Listing;
 use crate::host::HostError;
 use crate::host::mdevctl_d::{Definition, MdevctlDir};
 use crate::host::sysfs::{ActiveMdev, Sysfs, is_kernel_name_of};
-use crate::model::{Finding, FindingKind, Mdev, MdevUuid, Parent, TypeId};
+use crate::model::{Finding, FindingKind, Mdev, MdevUuid, Parent};
 
 /// The two places, below one root.
 #[derive(Debug, Clone)]
@@ -23,6 +23,8 @@ pub(super) struct Witness {
 /// What they say of mediated devices; a place that does not exist says nothing.
 #[derive(Default)]
 struct Facts {
+    /// The kernel's names of all parents.
+    parents: Option<Vec<String>>,
     active: Option<BTreeMap<MdevUuid, ActiveMdev>>,
     defined: Option<BTreeMap<MdevUuid, Vec<Definition>>>,
     malformed: Vec<Finding>,
@@ -51,6 +53,7 @@ impl Witness {
     pub(super) fn complete_one(&self, uuid: MdevUuid, mdevs: &mut Vec<Mdev>) -> Result<(), HostError> {
         let mut facts = Facts::default();
         if self.sysfs.has_mdev_bus() {
+            facts.parents = Some(self.sysfs.mdev_bus()?);
             facts.active =
                 Some(self.sysfs.active_mdev(uuid)?.map(|found| (uuid, found)).into_iter().collect());
         }
@@ -101,6 +104,7 @@ impl Witness {
     fn facts(&self) -> Result<Facts, HostError> {
         let mut facts = Facts::default();
         if self.sysfs.has_mdev_bus() {
+            facts.parents = Some(self.sysfs.mdev_bus()?);
             let active = facts.active.insert(BTreeMap::new());
             for uuid in self.sysfs.active_mdevs()? {
                 // One that is gone by now is gone.
@@ -130,59 +134,61 @@ impl Witness {
         }
         mdevs.retain(|mdev| mdev.active || mdev.defined);
         for (uuid, found) in facts.active.iter().flatten() {
-            if let Some(mdev) = self.unknown(*uuid, &found.parent, found.type_id.as_ref(), parents, mdevs)? {
-                differences.not_active.push((*uuid, found.parent.clone()));
-                mdevs.push(Mdev { active: true, parent_missing: false, ..mdev });
-            }
+            let Some(mdev) = self.left_out(*uuid, &found.parent, parents, mdevs)? else { continue };
+            differences.not_active.push((*uuid, found.parent.clone()));
+            mdevs.push(Mdev { type_id: found.type_id.clone(), active: true, ..mdev });
         }
         for file in facts.defined.iter().flat_map(BTreeMap::values).flatten() {
-            let known = mdevs
-                .iter_mut()
-                .find(|mdev| mdev.uuid == file.uuid && is_kernel_name_of(&file.parent, &mdev.parent));
-            if let Some(mdev) = known {
+            if let Some(mdev) = mdevs.iter_mut().find(|mdev| file.is_of(mdev)) {
                 mdev.defined = true;
-            } else if file.type_id.is_some()
-                && let Some(mdev) =
-                    self.unknown(file.uuid, &file.parent, file.type_id.as_ref(), parents, mdevs)?
-            {
+                continue;
+            }
+            let Some(mdev) = self.left_out(file.uuid, &file.parent, parents, mdevs)? else { continue };
+            if file.type_id.is_some() {
                 differences.unlisted.push((file.uuid, file.parent.clone()));
-                mdevs.push(Mdev { defined: true, ..mdev });
+                let parent_missing = !facts.has_parent(&file.parent, parents);
+                mdevs.push(Mdev { type_id: file.type_id.clone(), defined: true, parent_missing, ..mdev });
             }
         }
         Ok(differences)
     }
 
-    /// A device that is not in the list and whose parent has a name in libvirt.
-    fn unknown(
+    /// A device that libvirt does not list, if it is one and its parent has a name in libvirt.
+    fn left_out(
         &self,
         uuid: MdevUuid,
         parent: &str,
-        type_id: Option<&TypeId>,
         parents: &[Parent],
         mdevs: &[Mdev],
     ) -> Result<Option<Mdev>, HostError> {
         if mdevs.iter().any(|mdev| mdev.uuid == uuid && is_kernel_name_of(parent, &mdev.parent)) {
             return Ok(None);
         }
-        let listed = parents.iter().find(|known| is_kernel_name_of(parent, &known.addr));
-        let addr = match listed {
+        let addr = match parents.iter().find(|known| is_kernel_name_of(parent, &known.addr)) {
             Some(known) => Some(known.addr.clone()),
             None => self.sysfs.parent_called(parent)?,
         };
-        let parent_missing = listed.is_none() && !self.sysfs.mdev_bus()?.iter().any(|name| name == parent);
         Ok(addr.map(|parent| Mdev {
             uuid,
             parent,
-            type_id: type_id.cloned(),
+            type_id: None,
             active: false,
             defined: false,
-            parent_missing,
+            parent_missing: false,
             iommu_group: None,
         }))
     }
 }
 
 impl Facts {
+    /// Whether the parent that the kernel calls `name` is there.
+    fn has_parent(&self, name: &str, listed: &[Parent]) -> bool {
+        match &self.parents {
+            Some(names) => names.iter().any(|known| known == name),
+            None => listed.iter().any(|known| is_kernel_name_of(name, &known.addr)),
+        }
+    }
+
     fn correct(&self, mdev: &mut Mdev, differences: &mut Differences) {
         let (active, defined) = (mdev.active, mdev.defined);
         let is_its = |name: &str| is_kernel_name_of(name, &mdev.parent);
@@ -195,6 +201,10 @@ impl Facts {
         if let Some(known) = &self.defined {
             let files = known.get(&mdev.uuid).into_iter().flatten();
             mdev.defined = files.into_iter().any(|file| is_its(&file.parent));
+        }
+        if let Some(parents) = &self.parents {
+            // libvirt still names a parent that has lost its driver.
+            mdev.parent_missing |= !mdev.active && !parents.iter().any(|name| is_its(name));
         }
         let key = || (mdev.uuid, mdev.parent.to_string());
         match (mdev.active, active) {
