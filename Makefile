@@ -144,6 +144,7 @@ install-docs: PAGES = $(BUILT)/man
 install-docs:
 	@rm -rf $(PAGES) && mkdir -p $(PAGES)
 	@$(BUILT)/mdevirtctl man $(PAGES)
+	@cp packaging/man/* $(PAGES)
 	@cd $(PAGES) && for page in *.[1-8]; do \
 		gzip -9n $$page && $(INSTALL_FILE) $$page.gz $(DESTDIR)$(SHAREDIR)/man/man$${page##*.}/$$page.gz; done
 	@for shell in bash-completion/completions/mdevirtctl zsh/vendor-completions/_mdevirtctl fish/vendor_completions.d/mdevirtctl.fish; do \
@@ -159,7 +160,7 @@ uninstall: ## takes away what install put there; configuration and state stay
 		$(SBINDIR)/mdevirtd $(BINDIR)/mdevirtctl $(UNITDIR)/mdevirtd.service $(DBUSPOLICYDIR)/org.mdevirt1.conf \
 		$(SHAREDIR)/dbus-1/system-services/org.mdevirt1.service $(POLKITACTIONDIR)/org.mdevirt1.policy \
 		$(POLKITRULESDIR)/50-mdevirt.rules $(SYSUSERSDIR)/mdevirt.conf $(HOOKDIR)/50-mdevirt \
-		$(SHAREDIR)/man/man?/mdevirt*.gz $(SHAREDIR)/bash-completion/completions/mdevirtctl \
+		$(SHAREDIR)/man/man1/mdevirtctl*.gz $(SHAREDIR)/man/man8/mdevirtd.8.gz $(SHAREDIR)/bash-completion/completions/mdevirtctl \
 		$(SHAREDIR)/zsh/vendor-completions/_mdevirtctl $(SHAREDIR)/fish/vendor_completions.d/mdevirtctl.fish)
 	@rm -rf $(addprefix $(DESTDIR)$(SHAREDIR)/,mdevirt doc/mdevirt)
 

@@ -79,7 +79,7 @@ dbus-daemon --session --nofork --nopidfile --address="$address" >"$work/bus.log"
 bus_pid=$!
 await "$bus_pid" dbus-daemon test -S "$work/bus"
 
-DBUS_SESSION_BUS_ADDRESS=$address "$bin/mdevirtd" --session --sim "$scenario" --config mdevirt.toml --state-dir "$work/state" \
+"$bin/mdevirtd" --address "$address" --sim "$scenario" --host-name host-a --config mdevirt.toml --state-dir "$work/state" \
 	>"$work/mdevirtd.log" 2>&1 &
 daemon_pid=$!
 await "$daemon_pid" mdevirtd ctl status
