@@ -48,7 +48,7 @@ impl World {
         let entries = std::fs::read_dir(&self.dir).unwrap();
         let mut names: Vec<String> =
             entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
+        names.sort_by_key(|name| STEPS.iter().position(|step| step == name));
         names
     }
 
