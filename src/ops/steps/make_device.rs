@@ -76,6 +76,8 @@ impl MakeDevice {
 fn judge(device: &DevicePlan, found: &[Mdev]) -> Seen {
     let active = found.iter().find(|m| m.active);
     match active {
+        // A definition without a device: its making or its removal was cut off half way.
+        None if found.iter().any(|m| m.parent == device.parent) => Seen::Partial,
         None => Seen::Absent,
         Some(m) if m.parent != device.parent => Seen::Foreign(format!("{} exists on {}", m.uuid, m.parent)),
         Some(m) if m.type_id.as_ref().is_some_and(|id| *id != device.type_id) => {
@@ -108,7 +110,7 @@ impl Step for MakeDevice {
         self.host.nodes.create(&self.device.as_new()).await.map_err(|e| step_error(&self.what(), &e))?;
         match self.look().await? {
             Seen::Done(out) => Ok(out),
-            Seen::Absent => Err(StepError::Unknown(format!("{}: it is not listed yet", self.what()))),
+            Seen::Absent | Seen::Partial => Err(StepError::Unknown(format!("{}: it is not listed yet", self.what()))),
             Seen::Foreign(why) => Err(StepError::Fault(Fault::new(FaultKind::HostRefused, why))),
         }
     }
