@@ -136,9 +136,9 @@ class Vm:
         self.run("DEBIAN_FRONTEND=noninteractive dpkg -i /root/mdevirt.deb", timeout=300)
         self.has_package = True
 
-    def clean(self):
-        """Back to no domains, no mdevs, no faults, so that the next case meets an idle host."""
-        self.run("rig-clean", timeout=180)
+    def clean(self, kernel_only=False):
+        """Back to no domains, no mdevs, no faults, and libvirt up to date, unless the next test does without it."""
+        self.run("rig-clean" + (" --kernel-only" if kernel_only else ""), timeout=400)
 
     def shell(self):
         """An interactive shell in the guest."""
