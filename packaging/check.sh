@@ -68,11 +68,13 @@ check_bus_policy() { # a bus with the standard policy and ours starts only if bo
 	rm -rf "$work"
 }
 
-check_hook() { # without the program it has no opinion, whatever libvirt says
+check_hook() { # a guest of somebody else starts, with the program and without; a refusal comes through
 	local hook=$root/etc/libvirt/hooks/qemu.d/50-mdevirt work
 	work=$(mktemp -d)
 	sed "s|/usr/bin/mdevirtctl|$work/none|g" "$hook" >"$work/absent"
 	sh "$work/absent" guest prepare begin - </dev/null || bad "the hook fails without mdevirtctl"
+	sed "s|/usr/bin/mdevirtctl|$root/usr/bin/mdevirtctl|g" "$hook" >"$work/installed"
+	sh "$work/installed" guest prepare begin - <<<"<domain type='qemu'><name>guest</name></domain>" || bad "the hook stops a guest without our devices"
 	printf '#!/bin/sh\nexit 3\n' >"$work/broken"
 	chmod +x "$work/broken"
 	sed "s|/usr/bin/mdevirtctl|$work/broken|g" "$hook" >"$work/failing"
