@@ -33,7 +33,8 @@ fn host_file() -> PathBuf {
 
 /// What any program pays that asks libvirt for the same devices.
 fn bare(conn: &Connect) -> usize {
-    let flags = virt::sys::VIR_CONNECT_LIST_NODE_DEVICES_CAP_MDEV_TYPES | virt::sys::VIR_CONNECT_LIST_NODE_DEVICES_CAP_MDEV;
+    let flags = virt::sys::VIR_CONNECT_LIST_NODE_DEVICES_CAP_MDEV_TYPES
+        | virt::sys::VIR_CONNECT_LIST_NODE_DEVICES_CAP_MDEV;
     let devices = conn.list_all_node_devices(flags).unwrap();
     devices.iter().map(|d| d.xml_desc(0).unwrap().len()).sum()
 }
@@ -44,8 +45,9 @@ fn inventory(c: &mut Criterion) {
     let config_file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios/big-384vf.toml");
     let config = mdevirt::config::load(&config_file).unwrap().config;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let host: Arc<dyn NodeDevices> =
-        runtime.block_on(async { LibvirtHost::new(uri.as_str(), Sysfs::new("/nonexistent"), Templates::load(&[]).unwrap()) });
+    let host: Arc<dyn NodeDevices> = runtime.block_on(async {
+        LibvirtHost::new(uri.as_str(), Sysfs::new("/nonexistent"), Templates::load(&[]).unwrap())
+    });
     let conn = Connect::open(Some(&uri)).unwrap();
     let pass = || {
         let scan = runtime.block_on(host.scan()).unwrap();

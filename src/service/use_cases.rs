@@ -11,7 +11,8 @@ use super::api::{
 use super::observe::{Observation, Usage};
 use super::views;
 use crate::model::{
-    Claim, DisplayWish, Fault, FaultKind, Finding, FindingKind, InventoryRecord, Job, JobId, OpKind, SagaRow, SagaState,
+    Claim, DisplayWish, Fault, FaultKind, Finding, FindingKind, InventoryRecord, Job, JobId, OpKind, SagaRow,
+    SagaState,
 };
 use crate::ops::{host_fault, script};
 
@@ -164,7 +165,8 @@ impl Service {
 
     fn job_of(&self, row: SagaRow) -> Job {
         let progress = self.jobs.progress(row.id);
-        let steps = || script(&self.host, &row).map_or(0, |s| u32::try_from(s.steps.len()).unwrap_or(u32::MAX));
+        let steps =
+            || script(&self.host, &row).map_or(0, |s| u32::try_from(s.steps.len()).unwrap_or(u32::MAX));
         let (steps_done, steps_total, step) = match progress {
             Some(p) => (p.steps_done, p.steps_total, p.step),
             None if row.state == SagaState::Done => (steps(), steps(), String::new()),
