@@ -49,6 +49,28 @@ impl SagaState {
     pub fn is_open(self) -> bool {
         matches!(self, Self::Running | Self::Unwinding)
     }
+
+    /// The table of legal turns: what has ended stays as it ended.
+    ///
+    /// # Errors
+    /// The pair is not in the table.
+    pub fn after(self, to: Self) -> Result<Self, IllegalTurn> {
+        match (self, to) {
+            (Self::Running, Self::Unwinding | Self::Done | Self::Failed | Self::Stuck)
+            | (Self::Unwinding, Self::Failed | Self::Stuck) => Ok(to),
+            (from, to) => Err(IllegalTurn { from, to }),
+        }
+    }
+}
+
+/// A saga cannot turn that way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a saga that is {from} cannot become {to}")]
+pub struct IllegalTurn {
+    /// Where it stands.
+    pub from: SagaState,
+    /// Where it was to go.
+    pub to: SagaState,
 }
 
 text_enum!(
@@ -58,7 +80,7 @@ text_enum!(
         Started = "started",
         /// The effect happened; payload is the step's result.
         Done = "done",
-        /// The effect did not happen; payload is the error.
+        /// The step failed; payload is the error. Whether something is left of it is looked up before the undo.
         Failed = "failed",
         /// Written before the undo.
         UndoStarted = "undo-started",
@@ -76,7 +98,7 @@ pub enum StepStatus {
     Running,
     /// It happened.
     Done,
-    /// It did not happen.
+    /// It failed; a part may have happened.
     Failed,
     /// The undo may or may not have happened.
     Undoing,
@@ -106,8 +128,8 @@ impl StepStatus {
             (Self::Never | Self::Running, E::Started) => Ok(Self::Running),
             (Self::Running, E::Done) => Ok(Self::Done),
             (Self::Running, E::Failed) => Ok(Self::Failed),
-            // An undo may run twice too; a step of unknown outcome is undone as if done.
-            (Self::Done | Self::Running | Self::Undoing, E::UndoStarted) => Ok(Self::Undoing),
+            // An undo may run twice too; a step that failed half way or whose outcome is unknown is undone as if done.
+            (Self::Done | Self::Failed | Self::Running | Self::Undoing, E::UndoStarted) => Ok(Self::Undoing),
             (Self::Undoing, E::Undone) => Ok(Self::Undone),
             (status, event) => Err(IllegalEvent { status, event }),
         }
@@ -154,4 +176,61 @@ pub struct SagaEventRow {
     pub payload: Option<serde_json::Value>,
     /// When.
     pub at_usec: Usec,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STATUSES: [StepStatus; 6] = [
+        StepStatus::Never,
+        StepStatus::Running,
+        StepStatus::Done,
+        StepStatus::Failed,
+        StepStatus::Undoing,
+        StepStatus::Undone,
+    ];
+
+    #[test]
+    fn only_listed_step_events_are_legal() {
+        let legal: Vec<String> = STATUSES
+            .iter()
+            .flat_map(|s| StepEvent::ALL.iter().map(move |e| (*s, *e)))
+            .filter_map(|(s, e)| s.after(e).ok().map(|to| format!("{s:?} {e} {to:?}")))
+            .collect();
+        assert_eq!(
+            legal,
+            [
+                "Never started Running",
+                "Running started Running",
+                "Running done Done",
+                "Running failed Failed",
+                "Running undo-started Undoing",
+                "Done undo-started Undoing",
+                "Failed undo-started Undoing",
+                "Undoing undo-started Undoing",
+                "Undoing undone Undone",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_has_ended_stays() {
+        let legal: Vec<String> = SagaState::ALL
+            .iter()
+            .flat_map(|s| SagaState::ALL.iter().map(move |to| (*s, *to)))
+            .filter_map(|(s, to)| s.after(to).ok().map(|to| format!("{s} {to}")))
+            .collect();
+        assert_eq!(
+            legal,
+            [
+                "running unwinding",
+                "running done",
+                "running failed",
+                "running stuck",
+                "unwinding failed",
+                "unwinding stuck",
+            ]
+        );
+    }
 }
