@@ -1,0 +1,89 @@
+//! Changes of the books, and what is legal among them.
+
+use super::error::{Missing, StoreError};
+use super::tables::Turn;
+use crate::model::{
+    Claim, ClaimEvent, ClaimId, ClaimState, InstanceUuid, MdevUuid, OwnDevice, ParentAddr, Usec,
+};
+
+/// One change of the books, applied in the transaction of the journal line that it belongs to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    /// A claim moves, as the claim table allows.
+    Claim {
+        /// Which claim.
+        claim: ClaimId,
+        /// What happened to it.
+        event: ClaimEvent,
+    },
+    /// A releasing claim is over; its device is idle then, or forgotten by a later change.
+    ClaimGone(ClaimId),
+    /// A device is ours, or is ours with another type id than before.
+    DeviceRecorded(OwnDevice),
+    /// A device that no claim holds is gone, or not ours any more. One that is not there is no error.
+    DeviceForgotten {
+        /// The device.
+        uuid: MdevUuid,
+        /// Where it was.
+        parent: ParentAddr,
+    },
+    /// An instance without claims leaves the books. One that is not there is no error.
+    InstanceGone(InstanceUuid),
+}
+
+/// Applies changes in their order.
+///
+/// # Errors
+/// `NotFound`, `IllegalMove`, `ClaimStands`, `DeviceTaken`; `Constraint` for an instance that has claims.
+pub(super) fn apply(turn: &mut Turn<'_>, changes: Vec<Change>, now: Usec) -> Result<(), StoreError> {
+    changes.into_iter().try_for_each(|change| match change {
+        Change::Claim { claim, event } => move_claim(turn, claim, event),
+        Change::ClaimGone(claim) => end_claim(turn, claim),
+        Change::DeviceRecorded(device) => turn.upsert_device(device, now),
+        Change::DeviceForgotten { uuid, parent } => {
+            check_free(turn, uuid, &parent)?;
+            turn.delete_device(uuid, &parent)
+        }
+        Change::InstanceGone(uuid) => turn.delete_instance(uuid),
+    })
+}
+
+/// Books a claim on a free device.
+pub(super) fn book(turn: &mut Turn<'_>, claim: Claim) -> Result<(), StoreError> {
+    check_free(turn, claim.uuid, &claim.parent)?;
+    turn.insert_claim(claim)
+}
+
+/// The instance whose books a change touches; idle devices belong to none.
+pub(super) fn instance_of(turn: &Turn<'_>, change: &Change) -> Result<Option<InstanceUuid>, StoreError> {
+    match change {
+        Change::Claim { claim, .. } | Change::ClaimGone(claim) => Ok(Some(the_claim(turn, *claim)?.instance)),
+        Change::InstanceGone(uuid) => Ok(Some(*uuid)),
+        Change::DeviceRecorded(_) | Change::DeviceForgotten { .. } => Ok(None),
+    }
+}
+
+fn the_claim(turn: &Turn<'_>, id: ClaimId) -> Result<Claim, StoreError> {
+    turn.books().claim(id).cloned().ok_or(StoreError::NotFound(Missing::Claim(id)))
+}
+
+fn move_claim(turn: &mut Turn<'_>, id: ClaimId, event: ClaimEvent) -> Result<(), StoreError> {
+    let mut claim = the_claim(turn, id)?;
+    claim.state = claim.state.after(event).map_err(|err| StoreError::IllegalMove { claim: id, err })?;
+    turn.update_claim(claim)
+}
+
+fn end_claim(turn: &mut Turn<'_>, id: ClaimId) -> Result<(), StoreError> {
+    let state = the_claim(turn, id)?.state;
+    if state != ClaimState::Releasing {
+        return Err(StoreError::ClaimStands { claim: id, state });
+    }
+    turn.delete_claim(id)
+}
+
+fn check_free(turn: &Turn<'_>, uuid: MdevUuid, parent: &ParentAddr) -> Result<(), StoreError> {
+    match turn.books().holder(uuid, parent) {
+        None => Ok(()),
+        Some(holder) => Err(StoreError::DeviceTaken { uuid, parent: parent.clone(), claim: holder.id }),
+    }
+}

@@ -1,0 +1,32 @@
+//! The schema files, oldest first. A released file is never edited: what moves, moves in a new one, and a database of
+//! each released schema is kept under `tests/upgrade/`.
+
+use rusqlite::Connection;
+use rusqlite_migration::{M, Migrations};
+
+use super::error::StoreError;
+
+const FILES: &[M<'static>] = &[M::up(include_str!("schema/0001_books.sql"))];
+
+/// Applies what is missing, each file in one transaction.
+///
+/// # Errors
+/// `SchemaTooNew` and `Corrupt` before anything is changed; `Unavailable`.
+pub(super) fn bring_up_to_date(conn: &mut Connection) -> Result<(), StoreError> {
+    let found: i64 = conn.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let known = i64::try_from(FILES.len()).unwrap_or(i64::MAX);
+    if found > known {
+        return Err(StoreError::SchemaTooNew { found, known });
+    }
+    // Damage is found at the start, not by a strange action later.
+    let verdict: String = conn.pragma_query_value(None, "quick_check", |row| row.get(0))?;
+    if verdict != "ok" {
+        return Err(StoreError::Corrupt(verdict));
+    }
+    Migrations::from_slice(FILES).to_latest(conn).map_err(|err| {
+        if let rusqlite_migration::Error::RusqliteError { err, .. } = err {
+            return err.into();
+        }
+        StoreError::Corrupt(err.to_string())
+    })
+}
