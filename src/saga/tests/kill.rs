@@ -17,7 +17,7 @@ const DIR: &str = "MDEVIRT_TEST_DIR";
 #[ignore = "started by the_process_dies_anywhere, in a process of its own"]
 async fn child() {
     let dir = std::env::var(DIR).unwrap();
-    let points: FailPoints = std::env::var(FailPoints::VARIABLE).unwrap().parse().unwrap();
+    let points = FailPoints::from_environment().unwrap();
     let house = House::at(tempfile::tempdir().unwrap());
     let store = Arc::new(fixture::open(Path::new(&dir)));
     store.begin(begin()).unwrap();

@@ -36,6 +36,21 @@ fn a_torn_file_is_found_at_the_start() {
 }
 
 #[test]
+fn a_row_that_belongs_to_nothing_is_found_at_the_start() {
+    for (table, statement) in [
+        ("claim", "DELETE FROM own_device"),
+        ("claim", "DELETE FROM instance"),
+        ("saga_event", "DELETE FROM saga"),
+    ] {
+        let (dir, store) = begun();
+        sql(&store, &format!("PRAGMA foreign_keys = OFF; {statement}"));
+        drop(store);
+        let err = try_open(dir.path()).unwrap_err();
+        assert!(matches!(&err, StoreError::Corrupt(why) if why.contains(table)), "{statement}: {err}");
+    }
+}
+
+#[test]
 fn a_newer_schema_is_refused_and_left_alone() {
     let (dir, store) = begun();
     sql(&store, "PRAGMA user_version = 7");
