@@ -20,7 +20,7 @@ fn nonsense_is_named() {
 
 #[tokio::test]
 async fn the_second_time_only() {
-    let mut house = super::world::House::begun();
+    let mut house = super::house::House::begun();
     house.points = std::sync::Arc::new(
         " spawn.create_device.0.after_effect=pause@7; spawn.define.before_effect=unknown@2 ;"
             .parse::<FailPoints>()
