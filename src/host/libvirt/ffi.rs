@@ -25,6 +25,13 @@ unsafe extern "C" {
     fn free(memory: *mut c_void);
 }
 
+/// Prepares libvirt's library; everything else comes after this. Its own functions do so too, but for those of the event loop
+/// and of the last error, which then use a thread-local slot that belongs to somebody else.
+pub(super) fn initialise() -> bool {
+    // SAFETY: it may be called at any time, from any thread, more than once.
+    unsafe { sys::virInitialize() == 0 }
+}
+
 /// The names of all node devices with a capability. Unlike `list_all_node_devices` it makes libvirtd read no sysfs.
 ///
 /// # Source
