@@ -104,6 +104,8 @@ async fn a_stale_list_is_corrected_and_told() {
         scan.mdevs.iter().map(|m| (m.active, m.defined)).collect::<Vec<_>>(),
         [(true, true), (false, true)]
     );
+    let without: Vec<bool> = scan.mdevs.iter().map(|mdev| mdev.parent_missing).collect();
+    assert_eq!(without, [false, true]);
     assert!(about(&scan, FindingKind::Unknown).contains(&format!("mdev {gone} on 0000:86:00.0").as_str()));
     assert_eq!(host.find(gone.parse().unwrap()).await.unwrap(), []);
     assert_eq!(host.find(twice.parse().unwrap()).await.unwrap(), scan.mdevs);

@@ -74,7 +74,7 @@ impl LibvirtHost {
 
     async fn listed(&self, uuid: MdevUuid) -> Result<Vec<Mdev>, HostError> {
         let look = move |session: &Session| nodedev::mdevs(session, uuid);
-        let Listing { scan, broken, orphans } =
+        let Listing { scan, broken, orphans, .. } =
             self.link.call(Doing::read(format!("mdev {uuid}")), look).await?;
         // What could not be understood may be what is looked for. An orphan is known by its file, without one by nothing.
         let orphans = orphans.into_iter().map(|(_, finding)| finding).filter(|_| self.witness.is_none());
@@ -112,7 +112,7 @@ impl LibvirtHost {
         }
         if matches!(next, Next::Make | Next::Define) {
             let alone = found.iter().all(|mdev| mdev.parent == new.parent);
-            self.define(&what, xml, alone).await?;
+            self.define(new, xml, alone).await?;
         }
         self.settled(&what, new.uuid, &new.parent, |mdev| {
             mdev.is_some_and(|mdev| mdev.active && mdev.defined)
@@ -144,12 +144,20 @@ impl LibvirtHost {
 
     /// libvirt takes no wish for autostart from the XML, so that is a call of its own; one that a second definition of the
     /// UUID would make ambiguous.
-    async fn define(&self, what: &str, xml: String, alone: bool) -> Result<(), HostError> {
-        let define = move |session: &Session| {
-            let device = ffi::define(&session.conn, &xml)?;
-            if alone { ffi::autostart(&device) } else { Ok(()) }
+    async fn define(&self, new: &NewMdev, xml: String, alone: bool) -> Result<(), HostError> {
+        let what = named(new.uuid, &new.parent);
+        let define = move |session: &Session| ffi::define(&session.conn, &xml).map(|_| ());
+        self.link.call(Doing::define("define", what.as_str()), define).await?;
+        if !alone {
+            return Ok(());
+        }
+        let (uuid, key) = (new.uuid, new.parent.clone());
+        let autostart = move |session: &Session| match nodedev::object(session, uuid, &key)? {
+            Some((device, _)) => ffi::autostart(&device).map(|()| true),
+            None => Ok(false),
         };
-        self.link.call(Doing::define("define", what), define).await
+        let known = self.link.call(Doing::change("autostart", what.as_str()), autostart).await?;
+        if known { Ok(()) } else { Err(not_listed(&what)) }
     }
 
     pub(super) async fn unmake(&self, uuid: MdevUuid, parent: &ParentAddr) -> Result<(), HostError> {

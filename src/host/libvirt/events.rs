@@ -12,6 +12,7 @@ use tokio::sync::{Notify, broadcast, watch};
 use uuid::Uuid;
 use virt::error::Error;
 
+use super::ffi;
 use crate::host::HostEvent;
 use crate::model::InstanceUuid;
 
@@ -83,6 +84,9 @@ impl Wakes {
 /// libvirt or the system could not start it; the reason.
 pub(super) fn start_loop() -> Result<(), String> {
     static STARTED: LazyLock<Result<(), String>> = LazyLock::new(|| {
+        if !ffi::initialise() {
+            return Err("libvirt's library cannot be initialised".to_owned());
+        }
         // Else libvirt prints every error to stderr.
         virt::error::clear_error_callback();
         virt::event::event_register_default_impl().map_err(|err| err.to_string())?;

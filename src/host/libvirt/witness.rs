@@ -5,13 +5,13 @@
 //! was until libvirtd is restarted. So whether a mediated device is active is the kernel's word, whether it is defined the
 //! directory's, and each difference is told: what is there is not free, and what is gone is not there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::nodedev::Listing;
 use crate::host::HostError;
 use crate::host::mdevctl_d::{Definition, MdevctlDir};
 use crate::host::sysfs::{ActiveMdev, Sysfs, is_kernel_name_of};
-use crate::model::{Finding, FindingKind, Mdev, MdevUuid, Parent};
+use crate::model::{Finding, FindingKind, Mdev, MdevUuid, Parent, PciAddress};
 
 /// The two places, below one root.
 #[derive(Debug, Clone)]
@@ -36,14 +36,23 @@ impl Witness {
         Self { sysfs, definitions }
     }
 
-    /// Corrects what libvirt lists, with findings. A place that cannot be read is a finding too.
-    pub(super) fn complete(&self, listing: &mut Listing) {
-        for step in [Self::parents, Self::virtual_functions, Self::mdevs] {
+    /// Whether it knows the state of every mediated device, so that libvirt need not be asked.
+    pub(super) fn knows_states(&self) -> bool {
+        self.sysfs.has_mdev_bus() && self.definitions.exists()
+    }
+
+    /// Corrects what libvirt lists, with findings.
+    ///
+    /// # Errors
+    /// `Unreadable` if the state of mediated devices cannot be read; what else cannot be read is a finding.
+    pub(super) fn complete(&self, listing: &mut Listing) -> Result<(), HostError> {
+        for step in [Self::parents, Self::virtual_functions] {
             if let Err(err) = step(self, listing) {
                 let text = format!("{err}; what libvirt lists could not be compared with it");
                 listing.scan.findings.push(Finding::new(FindingKind::Unknown, "this host", text));
             }
         }
+        self.mdevs(listing)
     }
 
     /// Corrects what libvirt lists under this UUID.
@@ -60,12 +69,18 @@ impl Witness {
         if self.definitions.exists() {
             facts.defined = Some([(uuid, self.definitions.of(uuid)?)].into());
         }
-        self.correct(&facts, &[], mdevs).map(|_| ())
+        self.correct(&facts, &[], true, mdevs).map(|_| ())
     }
 
     fn parents(&self, Listing { scan, .. }: &mut Listing) -> Result<(), HostError> {
+        let listed: BTreeSet<PciAddress> =
+            scan.parents.iter().filter_map(|parent| parent.addr.pci()).collect();
         for name in self.sysfs.mdev_bus()? {
-            if !scan.parents.iter().any(|parent| is_kernel_name_of(&name, &parent.addr)) {
+            let is_listed = match name.parse() {
+                Ok(addr) => listed.contains(&addr),
+                Err(_) => scan.parents.iter().any(|parent| is_kernel_name_of(&name, &parent.addr)),
+            };
+            if !is_listed {
                 let text = "the kernel has it as an mdev parent, libvirt does not list it: one of its attributes may be \
                             unreadable; what it could make is not known";
                 scan.findings.push(Finding::new(FindingKind::Unknown, &name, text));
@@ -88,10 +103,10 @@ impl Witness {
         Ok(())
     }
 
-    fn mdevs(&self, Listing { scan, orphans, .. }: &mut Listing) -> Result<(), HostError> {
+    fn mdevs(&self, Listing { scan, orphans, states, .. }: &mut Listing) -> Result<(), HostError> {
         let mut facts = self.facts()?;
         scan.findings.append(&mut facts.malformed);
-        let mut differences = self.correct(&facts, &scan.parents, &mut scan.mdevs)?;
+        let mut differences = self.correct(&facts, &scan.parents, *states, &mut scan.mdevs)?;
         // libvirt lists an orphan without its parent; the directory knows it.
         differences.unlisted.retain(|(uuid, _)| !orphans.iter().any(|(orphan, _)| orphan == uuid));
         orphans
@@ -126,11 +141,12 @@ impl Witness {
         &self,
         facts: &Facts,
         parents: &[Parent],
+        told: bool,
         mdevs: &mut Vec<Mdev>,
     ) -> Result<Differences, HostError> {
         let mut differences = Differences::default();
         for mdev in mdevs.iter_mut() {
-            facts.correct(mdev, &mut differences);
+            facts.correct(mdev, told, &mut differences);
         }
         mdevs.retain(|mdev| mdev.active || mdev.defined);
         for (uuid, found) in facts.active.iter().flatten() {
@@ -189,7 +205,8 @@ impl Facts {
         }
     }
 
-    fn correct(&self, mdev: &mut Mdev, differences: &mut Differences) {
+    /// `told`: libvirt was asked for the state that `mdev` has.
+    fn correct(&self, mdev: &mut Mdev, told: bool, differences: &mut Differences) {
         let (active, defined) = (mdev.active, mdev.defined);
         let is_its = |name: &str| is_kernel_name_of(name, &mdev.parent);
         if let Some(known) = &self.active {
@@ -207,14 +224,14 @@ impl Facts {
             mdev.parent_missing |= !mdev.active && !parents.iter().any(|name| is_its(name));
         }
         let key = || (mdev.uuid, mdev.parent.to_string());
-        match (mdev.active, active) {
-            (true, false) => differences.not_active.push(key()),
-            (false, true) => differences.stale.push(key()),
-            (false, false) if defined && !mdev.defined => differences.stale.push(key()),
-            (true, true) | (false, false) => {}
+        if mdev.active && !active && told {
+            differences.not_active.push(key());
         }
-        if mdev.defined && !defined {
+        if mdev.defined && !defined && told {
             differences.unlisted.push(key());
+        }
+        if (active && !mdev.active) || !(mdev.active || mdev.defined) {
+            differences.stale.push(key());
         }
     }
 }
