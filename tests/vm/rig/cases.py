@@ -8,6 +8,7 @@ A case file is cases/test_THEME.py; each function test_*(vm) in it is one test. 
 """
 
 import importlib.util
+import re
 import time
 import traceback
 from dataclasses import dataclass, field
@@ -43,7 +44,7 @@ class Tally:
 
 
 def find(text):
-    """Case files with a test whose `theme.test` has `text` in it: what needs less of the guest comes first."""
+    """Case files with a test whose `theme.test` has the pattern `text` in it: what needs less comes first."""
     files = [_load(path, text) for path in sorted((host.HERE / "cases").glob("test_*.py"))]
     wanted = [file for file in files if file.tests]
     return sorted(wanted, key=lambda file: (file.own_vm, file.needs_package, not file.kernel_only))
@@ -61,7 +62,7 @@ def _load(path, text):
     ]
     return CaseFile(
         theme,
-        [test for test in tests if text in test[0]],
+        [test for test in tests if re.search(text, test[0])],
         getattr(module, "GPUS", gpus.DEFAULT),
         getattr(module, "KERNEL_ONLY", False),
         getattr(module, "NEEDS_PACKAGE", False),
