@@ -107,6 +107,9 @@ pub enum Command {
     /// Have the daemon read its configuration again
     #[command(after_help = ex::RELOAD)]
     Reload,
+    /// Answer a hook of libvirt
+    #[command(subcommand, after_help = ex::HOOK)]
+    Hook(HookCommand),
     /// Print a completion script for a shell
     #[command(after_help = ex::COMPLETIONS)]
     Completions {
@@ -118,6 +121,18 @@ pub enum Command {
     Man {
         /// An existing directory
         directory: PathBuf,
+    },
+}
+
+/// `hook ...`.
+#[derive(Debug, Subcommand)]
+pub enum HookCommand {
+    /// libvirt's qemu hook; libvirt itself gives the arguments
+    #[command(after_help = ex::HOOK, disable_help_flag = true)]
+    Qemu {
+        /// Guest, operation, sub-operation and extra argument
+        #[arg(value_name = "ARGUMENT", allow_hyphen_values = true, trailing_var_arg = true)]
+        arguments: Vec<std::ffi::OsString>,
     },
 }
 

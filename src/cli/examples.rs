@@ -102,6 +102,10 @@ pub(super) const RELOAD: &str = "\
 Examples:
   mdevirtctl config check && mdevirtctl reload";
 
+pub(super) const HOOK: &str = "\
+Examples:
+  mdevirtctl hook qemu web-01 prepare begin -";
+
 pub(super) const COMPLETIONS: &str = "\
 Examples:
   mdevirtctl completions bash > /usr/share/bash-completion/completions/mdevirtctl

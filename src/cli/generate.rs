@@ -19,6 +19,17 @@ pub fn completions(shell: Shell) -> Result<(), Stop> {
     text(&String::from_utf8_lossy(&script))
 }
 
+/// The help of a command that takes `--help` for something else.
+///
+/// # Errors
+/// Standard output cannot be written.
+pub fn help_of(path: &[&str]) -> Result<(), Stop> {
+    let mut root = Cli::command();
+    root.build();
+    let inner = path.iter().try_fold(&mut root, |command, name| command.find_subcommand_mut(name));
+    text(&inner.map(|command| command.render_long_help().to_string()).unwrap_or_default())
+}
+
 /// `man`: one page a command.
 ///
 /// # Errors

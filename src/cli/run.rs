@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use super::args::{
-    ClaimCommand, Cli, Command, ConfigCommand, DeviceCommand, InstanceCommand, JobCommand, TypeCommand,
+    ClaimCommand, Cli, Command, ConfigCommand, DeviceCommand, HookCommand, InstanceCommand, JobCommand,
+    TypeCommand,
 };
 use super::output::{Output, Stop};
 use super::session::Session;
@@ -35,6 +36,7 @@ fn run(cli: Cli, bus: &Bus, output: Output) -> Result<(), Stop> {
     match &cli.command {
         Command::Completions { shell } => generate::completions(*shell),
         Command::Man { directory } => generate::man(directory),
+        Command::Hook(HookCommand::Qemu { arguments }) => answer_hook(arguments),
         Command::Config(ConfigCommand::Check { file }) => config::check(file, output),
         Command::Config(ConfigCommand::Show { default: true }) => config::show_default(output),
         Command::Config(ConfigCommand::ImportNova { file, output: target }) => {
@@ -60,6 +62,18 @@ fn run(cli: Cli, bus: &Bus, output: Output) -> Result<(), Stop> {
             runtime.block_on(talk(cli, bus, output))
         }
     }
+}
+
+fn answer_hook(arguments: &[std::ffi::OsString]) -> Result<(), Stop> {
+    if crate::hook::is_call(arguments) {
+        return Ok(());
+    }
+    // Alone it asks for help; with three more arguments it is the name of a guest.
+    if arguments == ["--help"] {
+        return generate::help_of(&["hook", "qemu"]);
+    }
+    let text = "hook qemu: expected GUEST OPERATION SUB-OPERATION EXTRA, as libvirt gives them";
+    Err(Fault::new(FaultKind::InvalidRequest, text).into())
 }
 
 async fn talk(cli: Cli, bus: &Bus, output: Output) -> Result<(), Stop> {
@@ -95,6 +109,7 @@ async fn talk(cli: Cli, bus: &Bus, output: Output) -> Result<(), Stop> {
         // Done by `run`, without a session.
         Command::Config(ConfigCommand::Check { .. } | ConfigCommand::ImportNova { .. })
         | Command::Completions { .. }
+        | Command::Hook(_)
         | Command::Man { .. } => Ok(()),
     }
 }

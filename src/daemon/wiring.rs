@@ -35,8 +35,12 @@ pub(super) async fn service(args: &Args) -> Result<Service> {
         Arc::new(store.with_context(|| format!("open the state database in {}", args.state_dir.display()))?);
     let host = host(args, &libvirt_uri, &templates).await?;
     let (wake, stop) = (Arc::new(Wake::default()), Arc::new(Stop::default()));
-    let runner =
-        Runner::new(Arc::clone(&store), Arc::clone(&wake), Arc::clone(&stop), Arc::new(FailPoints::from_environment()?));
+    let runner = Runner::new(
+        Arc::clone(&store),
+        Arc::clone(&wake),
+        Arc::clone(&stop),
+        Arc::new(FailPoints::from_environment()?),
+    );
     let host_name = args.host_name.clone().map_or_else(kernel_host_name, Ok)?;
     Ok(Service::new(Parts {
         host,
