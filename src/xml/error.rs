@@ -6,7 +6,7 @@ use crate::model::{Fault, FaultKind, Finding, FindingKind};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum XmlError {
     /// Bytes that cannot be understood.
-    #[error("malformed XML at {at}: {why}")]
+    #[error("malformed XML in {at}: {why}")]
     Malformed {
         /// Line and element path; `the document` where there is neither.
         at: String,

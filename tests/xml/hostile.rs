@@ -208,7 +208,7 @@ fn errors_say_where() {
     let err =
         DomainDoc::parse("<domain>\n<name>d</name>\n<devices>\n<a><b c='1' c='2'/></a></devices></domain>");
     let err = err.unwrap_err().to_string();
-    assert!(err.starts_with("malformed XML at line 4, /domain/devices/a: "), "{err}");
+    assert!(err.starts_with("malformed XML in line 4, /domain/devices/a: "), "{err}");
     let deep = format!("<domain><name>d</name>{}", "<\u{e9}lan>".repeat(100));
     let err = DomainDoc::parse(deep).unwrap_err().to_string();
     assert!(err.contains("/..."), "{err}");

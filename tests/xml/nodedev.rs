@@ -149,6 +149,10 @@ fn types_told_twice_count_once() {
             one(inner)
         )
     };
+    let behind = nested(24, 24).replace("</capability></device>", &one(3).replace("mtty-1", "mtty-2"))
+        + "</capability></device>";
+    let all = parse(behind.as_bytes()).unwrap().parent().unwrap();
+    assert_eq!(offers(&all), [("mtty-1", None, 24), ("mtty-2", None, 3)]);
     let same = parse(nested(24, 24).as_bytes()).unwrap();
     assert_eq!(offers(&same.parent().unwrap()), [("mtty-1", None, 24)]);
     assert_eq!(same.findings, []);
