@@ -1,7 +1,8 @@
 //! Events of libvirt on their way to whoever listens.
 //!
 //! 1. The event loop is a thread of its own, as libvirt's default implementation wants it, and sleeps in poll without a
-//!    timeout while nothing happens: no timer is set on a local connection.
+//!    timeout while nothing happens: no timer is set here. libvirtd, as it is shipped, pings every client that has an event
+//!    loop once in 5 s, and the library answers; `keepalive_interval = -1` in libvirtd's configuration ends that.
 //! 2. An event only wakes. libvirt sends an update for every device at every refresh of its own, so node-device events are
 //!    folded: the first is passed on at once, then at most one in [`FOLD`].
 

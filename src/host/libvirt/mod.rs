@@ -13,8 +13,9 @@
 //! | `ffi` | raw calls |
 //! | `error` | libvirt's codes and texts |
 //! | `parallel` | calls in flight |
-//! | `nodedev` | discovery |
-//! | `device` | making and removing a mediated device |
+//! | `nodedev` | discovery, as libvirt lists it |
+//! | `witness` | what the kernel and mdevctl's files say of the same |
+//! | `device`, `next` | making and removing a mediated device |
 //! | `domain` | domains |
 
 mod device;
@@ -23,6 +24,7 @@ mod error;
 mod events;
 mod ffi;
 mod link;
+mod next;
 mod nodedev;
 mod parallel;
 mod witness;

@@ -230,7 +230,8 @@ impl Facts {
         if mdev.defined && !defined && told {
             differences.unlisted.push(key());
         }
-        if (active && !mdev.active) || !(mdev.active || mdev.defined) {
+        let still_as_told = mdev.active || (mdev.defined && !active);
+        if !still_as_told {
             differences.stale.push(key());
         }
     }
