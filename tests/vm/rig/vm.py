@@ -6,6 +6,7 @@ import subprocess
 import time
 
 from rig import host
+from rig.daemon import Daemon
 from rig.errors import RigError
 from rig.gpus import Gpus
 from rig.qemu import Qemu
@@ -32,6 +33,7 @@ class Vm:
         self.qemu = Qemu(image, logs / f"{self.name}.serial.log", uuid, extra)
         self.ssh = Ssh(self.qemu.port, image / "id_rig")
         self.gpus = Gpus(self)
+        self.daemon = Daemon(self)
         self.has_package = False
 
     def __enter__(self):
