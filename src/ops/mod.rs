@@ -120,11 +120,11 @@ impl CardLocks {
 
 /// A host error on the way to the journal. `what` is verb and operands, `make nvidia-18 on 0000:84:00.0`.
 pub fn step_error(what: &str, err: &HostError) -> StepError {
-    match fault_kind(err) {
-        // Waiting for libvirt is no failure, and a lost answer is settled by looking.
-        FaultKind::HostUnreachable => StepError::Unknown(format!("{what}: {err}")),
-        kind => StepError::Fault(Fault::new(kind, format!("{what}: {err}"))),
+    // Waiting for libvirt is no failure, and a lost answer is settled by looking.
+    if fault_kind(err) == FaultKind::HostUnreachable {
+        return StepError::Unknown(format!("{what}: {err}"));
     }
+    StepError::Fault(host_fault(what, err))
 }
 
 /// A host error as callers see it.
@@ -169,8 +169,11 @@ fn parts(devices: &[DevicePlan]) -> impl Iterator<Item = (Part, &DevicePlan)> {
     (0u32..).zip(devices).map(move |(index, device)| (Part { index, of }, device))
 }
 
+/// Makes a job's result from what its steps returned.
+type JobResult = Box<dyn Fn(&[Value]) -> Value + Send + Sync>;
+
 /// A job's result: whose operation it was, the devices as it left them, and the domain XML where one was written.
-fn result_of(params: Params, state: ClaimState) -> Box<dyn Fn(&[Value]) -> Value + Send + Sync> {
+fn result_of(params: Params, state: ClaimState) -> JobResult {
     Box::new(move |_| {
         let view = |d: &DevicePlan| ClaimView { state, ..ClaimView::from(&d.claim) };
         let devices: Vec<ClaimView> = params.devices.iter().map(view).collect();
