@@ -100,3 +100,11 @@ async fn xml_that_libvirt_does_not_take_changes_nothing() {
     }
     assert_eq!(host.domains().await.unwrap(), []);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_domain_is_found_by_its_uuid_or_its_name() {
+    let (_dir, host) = host(&domain("web-01", uuid(1)));
+    assert_eq!(host.find_domain(uuid(1), "other").await.unwrap(), Some(uuid(1)));
+    assert_eq!(host.find_domain(uuid(2), "web-01").await.unwrap(), Some(uuid(1)));
+    assert_eq!(host.find_domain(uuid(2), "other").await.unwrap(), None);
+}
