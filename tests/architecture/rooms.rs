@@ -34,6 +34,7 @@ const ROOMS: [(&str, u8); 21] = [
 const BESIDE: [(&str, &str); 2] = [
     ("plan", "config"),  // decisions follow the operator's wishes
     ("plan", "catalog"), // and the identities that traits are bound to
+    ("cli", "hook"),     // `mdevirtctl hook` is how libvirt reaches it
 ];
 
 /// Imports that no rank forbids and the design does: the journal's laws know nothing of the host.
