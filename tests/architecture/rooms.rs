@@ -31,7 +31,7 @@ const ROOMS: [(&str, u8); 21] = [
 ];
 
 /// Imports between rooms of one rank. The parts of `host` may use each other as well; no circle comes of either.
-const BESIDE: [(&str, &str); 2] = [
+const BESIDE: [(&str, &str); 3] = [
     ("plan", "config"),  // decisions follow the operator's wishes
     ("plan", "catalog"), // and the identities that traits are bound to
     ("cli", "hook"),     // `mdevirtctl hook` is how libvirt reaches it
