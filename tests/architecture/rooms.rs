@@ -168,7 +168,7 @@ mod tests {
             ("src/host/mod.rs", "use crate::host::sim::Sim;", "only daemon"),
             ("src/host/sim/mod.rs", "use crate::ops::spawn;", "rank 2"),
             ("src/xml/mod.rs", "use super::store::X;", "rank 1"),
-            ("src/cli/mod.rs", "use crate::hook::decide;", "rank 6"),
+            ("src/hook/mod.rs", "use crate::cli::args;", "rank 6"),
             ("src/xml/mod.rs", "#[cfg(test)] mod tests { use crate::cli::X; }", "rank 1"),
             ("src/attic/mod.rs", "", "in no room"),
             ("src/ops/mod.rs", "use crate::attic::X;", "in no room"),
