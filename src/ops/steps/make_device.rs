@@ -15,7 +15,7 @@ use crate::store::Change;
 pub enum OnUndo {
     /// It is removed, unless it existed before.
     Remove,
-    /// It stays: it belongs to a claim that outlives the operation.
+    /// It stays: it belongs to a claim that outlives the operation, and that does not move by it.
     Keep,
 }
 
@@ -121,7 +121,10 @@ impl Step for MakeDevice {
     }
 
     fn done_changes(&self, _out: &Value) -> Vec<Change> {
-        vec![claim(self.device.claim, ClaimEvent::Created)]
+        match self.on_undo {
+            OnUndo::Remove => vec![claim(self.device.claim, ClaimEvent::Created)],
+            OnUndo::Keep => Vec::new(),
+        }
     }
 
     fn undone_changes(&self) -> Vec<Change> {
