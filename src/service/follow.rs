@@ -49,6 +49,8 @@ impl Service {
 
     /// Brings the claims of one instance, or of all, in line with their domains.
     pub(super) async fn catch_up(&self, only: Option<InstanceUuid>) {
+        // One at a time: what an earlier look saw must not be written after what a later one saw.
+        let _one_at_a_time = self.following.lock().await;
         let books = self.store.books();
         let instances: BTreeSet<InstanceUuid> =
             books.claims().map(|c| c.instance).filter(|i| only.is_none_or(|o| o == *i)).collect();
