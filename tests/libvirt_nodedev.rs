@@ -10,6 +10,7 @@
 mod fixture;
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -84,6 +85,30 @@ async fn the_key_is_uuid_and_parent() {
     };
     let refused = host.create(&new).await.unwrap_err();
     assert!(matches!(&refused, HostError::Refused(text) if text.contains("0000:3b:00.0")), "{refused}");
+}
+
+/// Case 04 after libvirt stopped to follow: the kernel says what is active, the directory what is defined.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stale_list_is_corrected_and_told() {
+    let (root, host) = host_of("04-same-uuid-two-parents");
+    plant_mdevctl(&case("04-same-uuid-two-parents").join("mdevctl.d"), root.path());
+    let devices = root.path().join("sys/bus/mdev/devices");
+    fs::create_dir_all(&devices).unwrap();
+    let (twice, gone) = ("1fc01460-67d7-4303-a5ea-69a57b994f50", "e642cfd7-55f9-4481-b9d0-b08b26f7a0f0");
+    symlink(format!("../../../devices/0000:3b:00.0/{twice}"), devices.join(twice)).unwrap();
+    // The second card has lost its driver.
+    fs::create_dir_all(root.path().join("sys/class/mdev_bus/0000:3b:00.0")).unwrap();
+    let scan = host.scan().await.unwrap();
+    assert_eq!(keys(&scan.mdevs), ["1fc01460 0000:3b:00.0", "1fc01460 0000:86:00.0"]);
+    assert_eq!(
+        scan.mdevs.iter().map(|m| (m.active, m.defined)).collect::<Vec<_>>(),
+        [(true, true), (false, true)]
+    );
+    let without: Vec<bool> = scan.mdevs.iter().map(|mdev| mdev.parent_missing).collect();
+    assert_eq!(without, [false, true]);
+    assert!(about(&scan, FindingKind::Unknown).contains(&format!("mdev {gone} on 0000:86:00.0").as_str()));
+    assert_eq!(host.find(gone.parse().unwrap()).await.unwrap(), []);
+    assert_eq!(host.find(twice.parse().unwrap()).await.unwrap(), scan.mdevs);
 }
 
 /// Case 13: a definition whose card is gone keeps the address of its card, which here only the directory knows.
@@ -192,7 +217,7 @@ async fn what_libvirt_leaves_out_is_told() {
     let devices = root.path().join("sys/bus/mdev/devices");
     fs::create_dir_all(&devices).unwrap();
     let uuid = "e642cfd7-55f9-4481-b9d0-b08b26f7a0f0";
-    std::os::unix::fs::symlink(format!("../../../devices/0000:e8:00.5/{uuid}"), devices.join(uuid)).unwrap();
+    symlink(format!("../../../devices/0000:e8:00.5/{uuid}"), devices.join(uuid)).unwrap();
     fs::remove_file(root.path().join("sys/bus/pci/devices/0000:e8:00.0/virtfn2")).unwrap();
 
     let scan = host.scan().await.unwrap();

@@ -14,11 +14,11 @@ use serde::Deserialize;
 
 use super::HostError;
 use super::sysfs::is_kernel_name_of;
-use crate::model::{Finding, FindingKind, MdevUuid, NodeName, ParentAddr, TypeId};
+use crate::model::{Finding, FindingKind, Mdev, MdevUuid, NodeName, ParentAddr, TypeId};
 
 /// A definition holds a type, a word and a few attributes.
 const FILE_LIMIT: u64 = 64 * 1024;
-/// Far more than any host can have; a directory over it is cut there and reported.
+/// Far more than any host can have.
 const COUNT_LIMIT: usize = 65_536;
 
 /// The directory of definitions.
@@ -34,16 +34,16 @@ pub struct Definition {
     pub uuid: MdevUuid,
     /// The kernel's name of its parent, which is the name of its directory.
     pub parent: String,
-    /// Its type.
-    pub type_id: TypeId,
+    /// Its type; `None` if the file is malformed, so that it cannot be used.
+    pub type_id: Option<TypeId>,
 }
 
 /// All stored definitions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Definitions {
-    /// Those that can be used, in the order of (parent, uuid).
-    pub good: Vec<Definition>,
-    /// Those that cannot, each with its path and the reason.
+    /// One for each file, in the order of (parent, uuid).
+    pub all: Vec<Definition>,
+    /// Each malformed file with its path and the reason.
     pub findings: Vec<Finding>,
 }
 
@@ -60,11 +60,16 @@ impl MdevctlDir {
         Self { root: root.into() }
     }
 
+    /// Whether mdevctl keeps definitions here at all.
+    pub fn exists(&self) -> bool {
+        self.root.join("etc/mdevctl.d").is_dir()
+    }
+
     /// Reads every definition. What is no directory of a parent or has no UUID for a name is passed over: mdevctl keeps
     /// scripts there too, and operators notes.
     ///
     /// # Errors
-    /// `Unreadable` if a directory cannot be listed; a bad file is a finding.
+    /// `Unreadable` if a directory cannot be listed or has too many files; a malformed file is a finding.
     pub fn read(&self) -> Result<Definitions, HostError> {
         let mut all = Definitions::default();
         for parent in names_in(&self.root.join("etc/mdevctl.d"))? {
@@ -73,25 +78,21 @@ impl MdevctlDir {
             }
             for name in names_in(&self.directory(&parent))? {
                 let Ok(uuid) = name.parse::<MdevUuid>() else { continue };
-                if all.good.len() + all.findings.len() == COUNT_LIMIT {
-                    let text = format!("more than {COUNT_LIMIT} definitions; the rest is not looked at");
-                    all.findings.push(Finding::new(FindingKind::LimitExceeded, "/etc/mdevctl.d", text));
-                    return Ok(all);
+                if all.all.len() == COUNT_LIMIT {
+                    return Err(HostError::Unreadable {
+                        what: "/etc/mdevctl.d".to_owned(),
+                        why: format!("it has more than {COUNT_LIMIT} definitions"),
+                    });
                 }
-                match read_one(&self.directory(&parent).join(&name)) {
-                    Ok(type_id) => all.good.push(Definition { uuid, parent: parent.clone(), type_id }),
-                    Err(why) => all.findings.push(bad_file(&parent, &name, &why)),
-                }
+                let type_id = read_one(&self.directory(&parent).join(&name));
+                all.findings.extend(type_id.as_ref().err().map(|why| bad_file(&parent, &name, why)));
+                all.all.push(Definition { uuid, parent: parent.clone(), type_id: type_id.ok() });
             }
         }
         Ok(all)
     }
 
-    /// The kernel's names of all parents that have a file for this UUID, good or bad, in text order.
-    ///
-    /// # Errors
-    /// `Unreadable`.
-    pub fn parents_of(&self, uuid: MdevUuid) -> Result<Vec<String>, HostError> {
+    fn parents_of(&self, uuid: MdevUuid) -> Result<Vec<String>, HostError> {
         let mut parents = Vec::new();
         for parent in names_in(&self.root.join("etc/mdevctl.d"))? {
             if parent.parse::<NodeName>().is_ok() && self.has_file(&parent, uuid)? {
@@ -99,6 +100,18 @@ impl MdevctlDir {
             }
         }
         Ok(parents)
+    }
+
+    /// The definitions of this UUID, good or malformed, in the order of their parents.
+    ///
+    /// # Errors
+    /// `Unreadable`.
+    pub fn of(&self, uuid: MdevUuid) -> Result<Vec<Definition>, HostError> {
+        let with_type = |parent: String| {
+            let type_id = read_one(&self.directory(&parent).join(uuid.to_string())).ok();
+            Definition { uuid, parent, type_id }
+        };
+        Ok(self.parents_of(uuid)?.into_iter().map(with_type).collect())
     }
 
     /// Removes the definition under this parent only; one that is not there is no error. The removal is on disk when
@@ -130,6 +143,13 @@ impl MdevctlDir {
             Err(err) if matches!(err.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(false),
             Err(err) => Err(unreadable(&path, &err)),
         }
+    }
+}
+
+impl Definition {
+    /// Whether this is the definition of that device.
+    pub fn is_of(&self, mdev: &Mdev) -> bool {
+        mdev.uuid == self.uuid && is_kernel_name_of(&self.parent, &mdev.parent)
     }
 }
 

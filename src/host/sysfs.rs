@@ -5,7 +5,7 @@
 //! 2. What is not there is `None` or empty; any other failure is [`HostError::Unreadable`], never "nothing".
 //! 3. Nothing here writes.
 //!
-//! Descriptions of types: [`types`]. Everything else is a question about one device, answered from disk each time.
+//! Descriptions of types (`types`) are remembered. Everything else is a question about one device, answered from disk each time.
 
 mod types;
 
@@ -20,6 +20,7 @@ use crate::model::{MdevUuid, NodeName, ParentAddr, PciAddress, TypeId};
 
 /// The kernel gives one page for an attribute; what is longer is not one.
 const ATTRIBUTE_LIMIT: u64 = 64 * 1024;
+const MDEV_DEVICES: &str = "sys/bus/mdev/devices";
 
 /// A device tree on a root directory. Cheap to clone; clones share the cache of descriptions.
 #[derive(Debug, Clone)]
@@ -108,7 +109,7 @@ impl Sysfs {
     /// Linux `drivers/vfio/mdev`: a UUID is unique among active devices; the device lies below its parent and has the
     /// link `mdev_type`.
     pub fn active_mdev(&self, uuid: MdevUuid) -> Result<Option<ActiveMdev>, HostError> {
-        let path = format!("sys/bus/mdev/devices/{uuid}");
+        let path = format!("{MDEV_DEVICES}/{uuid}");
         let Some(target) = self.link(&path)? else { return Ok(None) };
         let parent = target.parent().and_then(Path::file_name).and_then(|n| n.to_str());
         let Some(parent) = parent.filter(|name| !name.is_empty() && *name != "..") else {
@@ -118,13 +119,18 @@ impl Sysfs {
         Ok(Some(ActiveMdev { parent: parent.to_owned(), type_id }))
     }
 
+    /// Whether the kernel has the mdev bus, so that a device that is not on it does not exist.
+    pub fn has_mdev_bus(&self) -> bool {
+        self.root.join(MDEV_DEVICES).is_dir()
+    }
+
     /// UUIDs of all mediated devices in the kernel, in order; empty without the mdev module.
     ///
     /// # Errors
     /// `Unreadable`.
     pub fn active_mdevs(&self) -> Result<Vec<MdevUuid>, HostError> {
         let mut all: Vec<MdevUuid> =
-            self.names_in("sys/bus/mdev/devices")?.iter().filter_map(|name| name.parse().ok()).collect();
+            self.names_in(MDEV_DEVICES)?.iter().filter_map(|name| name.parse().ok()).collect();
         all.sort();
         Ok(all)
     }

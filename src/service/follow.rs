@@ -65,7 +65,8 @@ impl Service {
                     continue;
                 }
             };
-            self.settle(instance, running, books.claims_of(instance));
+            // Read after the domain was looked at: an operation that ended meanwhile has written the books itself.
+            self.settle(instance, running, self.store.books().claims_of(instance));
         }
     }
 
@@ -78,7 +79,10 @@ impl Service {
         if changes.is_empty() {
             return;
         }
+        let before = self.store.books();
         match self.store.observe(changes) {
+            // An operation that ended in this moment has written the same already.
+            Ok(()) if before.claims_of(instance).eq(self.store.books().claims_of(instance)) => {}
             Ok(()) => {
                 tracing::info!(%instance, running, "its domain changed by itself");
                 self.tell(Change::Claim(instance));

@@ -12,8 +12,9 @@ use super::observe::{Observation, Usage};
 use super::views;
 use crate::model::{
     Claim, DisplayWish, Fault, FaultKind, Finding, FindingKind, InventoryRecord, Job, JobId, OpKind, SagaRow,
+    SagaState,
 };
-use crate::ops::host_fault;
+use crate::ops::{host_fault, script};
 
 #[async_trait]
 impl UseCases for Service {
@@ -164,8 +165,13 @@ impl Service {
 
     fn job_of(&self, row: SagaRow) -> Job {
         let progress = self.jobs.progress(row.id);
-        let (steps_done, steps_total, step) =
-            progress.map_or_else(Default::default, |p| (p.steps_done, p.steps_total, p.step));
+        let steps =
+            || script(&self.host, &row).map_or(0, |s| u32::try_from(s.steps.len()).unwrap_or(u32::MAX));
+        let (steps_done, steps_total, step) = match progress {
+            Some(p) => (p.steps_done, p.steps_total, p.step),
+            None if row.state == SagaState::Done => (steps(), steps(), String::new()),
+            None => (0, steps(), String::new()),
+        };
         Job {
             id: row.id,
             op: row.op,

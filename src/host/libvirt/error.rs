@@ -115,8 +115,11 @@ fn classify(code: Option<ErrorNumber>, text: &str, doing: &Doing) -> HostError {
     if has_no_room(text) {
         return HostError::NoRoom(format!("{subject}: {words}"));
     }
-    if is_in_use(text) {
-        return HostError::InUse(subject);
+    if let Some(whose) = in_use(text) {
+        return HostError::InUse(match whose {
+            InUse::Itself => subject,
+            InUse::Device => format!("a device of {subject} ({words})"),
+        });
     }
     if has_no_parent(text) {
         return HostError::NotFound(format!("the parent of {subject}"));
@@ -153,17 +156,30 @@ fn has_no_room(text: &str) -> bool {
 }
 
 /// # Source
-/// libvirt `node_device_conf.c` and `node_device_driver.c`, 9.0 and 11.3: the parent named in the XML is unknown.
+/// libvirt `node_device_conf.c` and `node_device_driver.c`, 9.0 and 11.3: the parent named in the XML is unknown; mdevctl: it is
+/// there and no driver makes it a parent.
 fn has_no_parent(text: &str) -> bool {
-    ["invalid parent device", "unable to find parent device", "Unable to find address for parent device"]
-        .iter()
-        .any(|known| text.contains(known))
+    let known = [
+        "invalid parent device",
+        "unable to find parent device",
+        "Unable to find address for parent device",
+        "Unable to find parent device",
+    ];
+    known.iter().any(|known| text.contains(known))
+}
+
+enum InUse {
+    Itself,
+    Device,
 }
 
 /// # Source
-/// libvirt `node_device_driver.c` (the VFIO group is open), `virhostdev.c` (a domain has it).
-fn is_in_use(text: &str) -> bool {
-    ["device in use", "is in use by driver"].iter().any(|known| text.contains(known))
+/// libvirt `node_device_driver.c` (the VFIO group of the device is open), `virhostdev.c` (another domain has it).
+fn in_use(text: &str) -> Option<InUse> {
+    if text.contains("device in use") {
+        return Some(InUse::Itself);
+    }
+    text.contains("is in use by driver").then_some(InUse::Device)
 }
 
 #[cfg(test)]
@@ -178,7 +194,9 @@ mod tests {
         let group = "internal error: Unable to destroy 'mdev_1fc01460_67d7_4303_a5ea_69a57b994f50_0000_3b_00_0': device in use";
         assert_eq!(row(E::InternalError, group), HostError::InUse("mdev m".into()));
         let other = "Requested operation is not valid: mediated device 1fc01460-67d7-4303-a5ea-69a57b994f50 is in use by driver QEMU, domain render-07";
-        assert_eq!(row(E::OperationInvalid, other), HostError::InUse("mdev m".into()));
+        assert!(
+            matches!(row(E::OperationInvalid, other), HostError::InUse(text) if text.contains("render-07"))
+        );
         for text in [
             "internal error: Unable to start mediated device: Error: No available instances of nvidia-19 on 0000:00:10.0",
             "internal error: Unable to start mediated device: Error: failed to create mdev, No space left on device (os error 28)",
@@ -191,8 +209,15 @@ mod tests {
             "device not found: mediated device '1fc01460-67d7-4303-a5ea-69a57b994f50' not found",
         );
         assert!(matches!(missing, HostError::NotFound(text) if text.contains("1fc01460")));
-        let orphan = "unsupported configuration: invalid parent device 'pci_0000_77_00_0'";
-        assert_eq!(row(E::ConfigUnsupported, orphan), HostError::NotFound("the parent of mdev m".into()));
+        for (code, text) in [
+            (E::ConfigUnsupported, "unsupported configuration: invalid parent device 'pci_0000_77_00_0'"),
+            (
+                E::InternalError,
+                "internal error: Unable to create mediated device: Error: Unable to find parent device '0000:00:11.0'",
+            ),
+        ] {
+            assert_eq!(row(code, text), HostError::NotFound("the parent of mdev m".into()));
+        }
         let support = "this function is not supported by the connection driver: virNodeDeviceDefineXML";
         assert!(matches!(row(E::NoSupport, support), HostError::NotSupported(_)));
         let mdevctl = "internal error: Unable to start mediated device: Error: Multiple definitions found for u\nsee mdevctl";

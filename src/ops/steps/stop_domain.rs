@@ -58,7 +58,7 @@ impl Step for StopDomain {
             Seen::Foreign(why) => {
                 return Err(StepError::Fault(Fault::new(FaultKind::HostRefused, format!("{what}: {why}"))));
             }
-            Seen::Absent => {}
+            Seen::Absent | Seen::Partial => {}
         }
         self.host.hypervisor.stop(self.params.instance).await.map_err(|e| step_error(&what, &e))?;
         Ok(self.out())
