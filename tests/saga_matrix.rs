@@ -21,6 +21,8 @@ mod case;
 mod crash;
 #[path = "saga_matrix/guest.rs"]
 mod guest;
+#[path = "saga_matrix/half.rs"]
+mod half;
 #[path = "saga_matrix/host_fault.rs"]
 mod host_fault;
 #[path = "saga_matrix/intruder.rs"]

@@ -2,7 +2,9 @@
 
 use mdevirt::host::sim::{Change, ForeignMdev};
 use mdevirt::host::{Domain, Hypervisor, NodeDevices};
-use mdevirt::model::{FaultKind, InstanceUuid, Mdev, MdevUuid, OpKind, ParentAddr, SagaState};
+use mdevirt::model::{
+    Claim, FaultKind, InstanceUuid, Mdev, MdevUuid, NewMdev, OpKind, ParentAddr, SagaState,
+};
 use mdevirt::saga::Action;
 use mdevirt::service::api::UseCases;
 use uuid::Uuid;
@@ -79,6 +81,21 @@ fn a_device_under_our_uuid_of_another_type() {
         let uuid = claims(run.world())[0].uuid;
         refused(run, &point, &[uuid.0], FaultKind::HostRefused, async |world| {
             makes(world, uuid, "0000:84:00.0", "nvidia-17").await;
+        });
+    }
+}
+
+#[test]
+fn a_definition_under_our_uuid_of_another_type() {
+    for op in [OpKind::Spawn, OpKind::Claim] {
+        let point = format!("{op}.make_device.0.before_effect");
+        let run = Run::up_to(case(op), "a definition of another type", &point, |_| ());
+        let claim = claims(run.world())[0].clone();
+        let Claim { uuid, parent, device_api, .. } = claim;
+        refused(run, &point, &[uuid.0], FaultKind::HostRefused, async |world| {
+            let type_id = "nvidia-17".parse().unwrap();
+            world.sim.create(&NewMdev { uuid, parent, type_id, device_api }).await.unwrap();
+            world.sim.change(Change::MdevLost(uuid)).await.unwrap();
         });
     }
 }
