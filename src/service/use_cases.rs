@@ -11,7 +11,8 @@ use super::api::{
 use super::observe::{Observation, Usage};
 use super::views;
 use crate::model::{
-    Claim, DisplayWish, Fault, FaultKind, Finding, FindingKind, InventoryRecord, Job, JobId, OpKind, SagaRow, SagaState,
+    Claim, DisplayWish, Fault, FaultKind, Finding, FindingKind, InventoryRecord, Job, JobId, OpKind, SagaRow,
+    SagaState,
 };
 use crate::ops::{host_fault, script};
 
@@ -58,7 +59,7 @@ impl UseCases for Service {
 
     async fn devices(&self) -> Result<Vec<DeviceView>, Fault> {
         let seen = self.observe().await?;
-        let usage = self.usage(&mut Vec::new()).await.ok();
+        let usage = self.usage(&seen, &mut Vec::new()).await.ok();
         Ok(views::devices(&seen, &self.settings.now().config, usage.as_ref()))
     }
 
@@ -110,6 +111,7 @@ impl UseCases for Service {
                 view.findings.push(Finding::new(FindingKind::Unknown, "host", fault.message));
             }
         }
+        views::each_once(&mut view.findings);
         Ok(view)
     }
 
@@ -135,10 +137,10 @@ impl UseCases for Service {
 }
 
 impl Service {
-    async fn usage(&self, findings: &mut Vec<Finding>) -> Result<Usage, Fault> {
+    async fn usage(&self, seen: &Observation, findings: &mut Vec<Finding>) -> Result<Usage, Fault> {
         let domains =
             self.host.hypervisor.domains().await.map_err(|e| host_fault("look at the domains", &e))?;
-        Ok(Usage::of(&domains, findings))
+        Ok(Usage::of(&domains, &seen.device_facts(), findings))
     }
 
     async fn add_host(&self, view: &mut StatusView, seen: &Observation) {
@@ -147,7 +149,7 @@ impl Service {
         view.providers = seen.capacity(&mapping).iter().filter(|c| c.total > 0).count();
         view.findings.extend(seen.scan.findings.iter().cloned());
         view.findings.extend(mapping.findings);
-        let usage = match self.usage(&mut view.findings).await {
+        let usage = match self.usage(seen, &mut view.findings).await {
             Ok(usage) => {
                 view.findings.extend(usage.conflicts(seen));
                 Some(usage)
@@ -159,12 +161,14 @@ impl Service {
         };
         let all = seen.scan.mdevs.iter().map(|m| views::mdev_view(m, seen, usage.as_ref()));
         view.foreign = all.filter(|m: &MdevView| m.foreign).collect();
-        view.findings.extend(super::views::set_aside(&seen.scan));
+        view.findings.extend(views::set_aside(&seen.scan));
+        view.findings.extend(views::doubled(&seen.scan));
     }
 
     fn job_of(&self, row: SagaRow) -> Job {
         let progress = self.jobs.progress(row.id);
-        let steps = || script(&self.host, &row).map_or(0, |s| u32::try_from(s.steps.len()).unwrap_or(u32::MAX));
+        let steps =
+            || script(&self.host, &row).map_or(0, |s| u32::try_from(s.steps.len()).unwrap_or(u32::MAX));
         let (steps_done, steps_total, step) = match progress {
             Some(p) => (p.steps_done, p.steps_total, p.step),
             None if row.state == SagaState::Done => (steps(), steps(), String::new()),
