@@ -65,16 +65,31 @@ impl World {
 
     /// A host of a scenario file, a configuration and a fault script.
     pub async fn of(file: &Path, config: &Path, script: &str) -> Self {
-        let dir = TempDir::new().unwrap();
         let base = FileHost::load(file).unwrap();
+        Self::over(base.clone(), base, config, script).await
+    }
+
+    /// The simulator over these parents and domains.
+    pub async fn over(
+        nodes: Arc<dyn NodeDevices>,
+        domains: Arc<dyn Hypervisor>,
+        config: &Path,
+        script: &str,
+    ) -> Self {
+        let dir = TempDir::new().unwrap();
         let options = SimOptions { state_file: None, script: Script::parse(script).unwrap() };
-        let sim = SimHost::new(base.clone(), base, options).await.unwrap();
+        let sim = SimHost::new(nodes, domains, options).await.unwrap();
         let points = Arc::new(FailPoints::default());
         let service = service(dir.path(), config, &sim, &points);
         let mut world =
             Self { dir, config: config.to_owned(), sim, points, service: Some(service), tasks: Vec::new() };
         world.follow();
         world
+    }
+
+    /// The state directory.
+    pub fn state_dir(&self) -> &Path {
+        self.dir.path()
     }
 
     /// The service of this moment.
