@@ -8,7 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::mapping::{Assigned, Mapping};
-use crate::model::{Claim, HostScan, InventoryRecord, Mdev, MdevUuid, OwnDevice, ParentAddr, TypeId};
+use crate::model::{
+    Claim, DeviceApi, HostScan, InventoryRecord, Mdev, MdevUuid, OwnDevice, ParentAddr, TypeId,
+};
 
 /// The books, as far as capacity needs them.
 #[derive(Debug, Clone, Copy, Default)]
@@ -47,8 +49,12 @@ impl ParentCapacity<'_> {
     ///
     /// # Source
     /// NVIDIA vGPU user guide, "Assigning multiple vGPUs to a VM": refused unless the series and driver allow it.
+    /// libvirt `qemu_validate.c`: one vfio-ap device per domain, whatever an operator wants.
     pub fn one_per_vm(&self) -> bool {
-        let Assigned { parent, rule, .. } = self.assigned;
+        let Assigned { parent, mdev_type, rule } = self.assigned;
+        if mdev_type.device_api == DeviceApi::VfioAp {
+            return true;
+        }
         rule.several_per_vm.map_or_else(|| parent.one_size_per_card(), |several| !several)
     }
 
@@ -123,6 +129,7 @@ fn why_full(cap: &ParentCapacity<'_>, seen: &Seen<'_>, room: &Room) -> String {
     if let Some(limit) = room.limit.get(&parent.addr) {
         return limit.clone();
     }
+    let card = parent.card();
     if cap.total > 0 {
         let reserve = if cap.reserved > 0 {
             format!(", {} reserved ({} foreign)", cap.reserved, cap.foreign)
@@ -132,10 +139,12 @@ fn why_full(cap: &ParentCapacity<'_>, seen: &Seen<'_>, room: &Room) -> String {
         return format!("full: {} of {} {} in use{reserve}", cap.used, cap.total, mdev_type.label());
     }
     let others = seen.other_types_on_card(cap.assigned);
-    if others.is_empty() {
-        format!("the driver says that no {} can be made", mdev_type.label())
-    } else {
-        format!("{} exist on card {}, so {} cannot be made", others, parent.card(), mdev_type.label())
+    if !others.is_empty() {
+        return format!("{others} exist on card {card}, so {} cannot be made", mdev_type.label());
+    }
+    match existing_on_card(&card, &cap.assigned, seen) {
+        0 => format!("the driver says that no {} can be made", mdev_type.label()),
+        there => format!("card {card} is full: it carries {there} {}", mdev_type.label()),
     }
 }
 
@@ -252,7 +261,7 @@ impl Room {
         // Parents with booked places first, so that trimming never takes a place that is promised.
         let mut order: Vec<Assigned<'_>> = mapping.assigned.values().copied().collect();
         order.sort_by_key(|a| (seen.pending(&a.parent.addr) == 0, a.parent.addr.clone()));
-        room.trim_by_card(&order, scan, seen);
+        room.trim_by_card(&order, seen);
         room.trim_by_cap(&order, seen);
         room
     }
@@ -268,14 +277,14 @@ impl Room {
     }
 
     /// 16 VFs that can hold four slices of 4 GiB make four, not sixteen.
-    fn trim_by_card(&mut self, order: &[Assigned<'_>], scan: &HostScan, seen: &Seen<'_>) {
+    fn trim_by_card(&mut self, order: &[Assigned<'_>], seen: &Seen<'_>) {
         let mut left: BTreeMap<(ParentAddr, Size<'_>), u32> = BTreeMap::new();
         for assigned in order.iter().filter(|a| a.parent.physical_function.is_some()) {
             let Some(max) = assigned.mdev_type.facts.max_instances else { continue };
             let card = assigned.parent.card();
             let budget = left
                 .entry((card.clone(), Size::of(assigned)))
-                .or_insert_with(|| max.saturating_sub(existing_on_card(&card, assigned, scan, seen)));
+                .or_insert_with(|| max.saturating_sub(existing_on_card(&card, assigned, seen)));
             let text = format!("card {card} holds at most {max} {}", assigned.mdev_type.label());
             self.take(&assigned.parent.addr, budget, text);
         }
@@ -321,12 +330,12 @@ impl Room {
     }
 }
 
-fn existing_on_card(card: &ParentAddr, assigned: &Assigned<'_>, scan: &HostScan, seen: &Seen<'_>) -> u32 {
+fn existing_on_card(card: &ParentAddr, assigned: &Assigned<'_>, seen: &Seen<'_>) -> u32 {
     let same_size = |addr: &ParentAddr, id: &TypeId| match assigned.mdev_type.facts.framebuffer_mib {
         Some(size) => seen.framebuffer(addr, id) == Some(size),
         None => *id == assigned.mdev_type.id,
     };
-    let functions = scan.parents.iter().filter(|p| p.card() == *card);
+    let functions = seen.scan.parents.iter().filter(|p| p.card() == *card);
     functions
         .flat_map(|p| seen.on(&p.addr).iter().map(move |m| (&p.addr, m)))
         .filter(|(addr, m)| m.type_id.as_ref().is_some_and(|id| same_size(addr, id)))

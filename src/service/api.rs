@@ -143,6 +143,9 @@ pub struct DeviceView {
     pub numa_node: Option<u32>,
     /// IOMMU group.
     pub iommu_group: Option<u32>,
+    /// Other parents in the same IOMMU group: passed whole, all of them go to one VM or to none.
+    #[serde(default)]
+    pub iommu_group_shared_with: Vec<ParentAddr>,
     /// `ok`, or why it has no inventory.
     pub status: String,
     /// What it offers.

@@ -12,14 +12,14 @@ use super::Service;
 use super::api::{Accepted, ClaimRequest, SpawnRequest, SpawnResult};
 use super::observe::Observation;
 use crate::model::{
-    Claim, ClaimId, ClaimRole, ClaimState, DeviceApi, DisplayWish, DomainOwner, Fault, FaultKind, Instance,
-    InstanceUuid, MdevUuid, OpKind, OwnDevice, Request,
+    Claim, ClaimId, ClaimRole, ClaimState, DomainOwner, Fault, FaultKind, Instance, InstanceUuid, MdevUuid,
+    OpKind, OwnDevice, Request,
 };
 use crate::model::{ClaimView, JobId, SagaRow};
 use crate::ops::{DevicePlan, Params};
 use crate::plan::pick::{Choice, Refusal, pick};
 use crate::store::Begin;
-use crate::xml::domain::{self, DeviceFacts, DomainDoc, DomainHostdev};
+use crate::xml::domain::DomainDoc;
 
 /// Who asks, and for what.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl Service {
         if let Some(again) = self.repeated(operation_id.as_deref(), &digest)? {
             return Ok(again);
         }
-        let draft = self.draft_spawn(&request, digest, operation_id)?;
+        let draft = self.draft_spawn(&request, digest, operation_id).await?;
         let _one_at_a_time = self.booking.lock().await;
         if let Some(again) = self.known(&draft)? {
             return Ok(again);
@@ -65,7 +65,7 @@ impl Service {
 
     /// [`super::api::UseCases::preview_spawn`].
     pub(super) async fn preview(&self, request: SpawnRequest) -> Result<SpawnResult, Fault> {
-        let draft = self.draft_spawn(&request, String::new(), None)?;
+        let draft = self.draft_spawn(&request, String::new(), None).await?;
         let chosen = self.choose(&draft).await?;
         let domain_xml =
             self.write_hostdevs(&request.domain_xml, Some(draft.instance), &chosen.claims, request.display)?;
@@ -96,7 +96,7 @@ impl Service {
         self.begin(draft, chosen, None)
     }
 
-    fn draft_spawn(
+    async fn draft_spawn(
         &self,
         request: &SpawnRequest,
         digest: String,
@@ -104,8 +104,7 @@ impl Service {
     ) -> Result<Draft, Fault> {
         let flavor = Request::parse(&request.flavor)?;
         let doc = DomainDoc::parse(&request.domain_xml)?;
-        domain::refuse(&domain::check(&doc, &DeviceFacts::default()))?;
-        self.refuse_held_devices(&doc)?;
+        self.check_hostdevs(&doc).await?;
         Ok(Draft {
             instance: doc.uuid.unwrap_or_else(|| InstanceUuid(self.ids.fresh())),
             name: doc.name,
@@ -115,35 +114,6 @@ impl Service {
             operation_id,
             op: OpKind::Spawn,
         })
-    }
-
-    /// A cloned VM carries its model's devices: they stay with the instance that holds them.
-    fn refuse_held_devices(&self, doc: &DomainDoc) -> Result<(), Fault> {
-        let books = self.store.books();
-        let named: BTreeSet<MdevUuid> = doc.hostdevs.iter().filter_map(DomainHostdev::mdev_uuid).collect();
-        let Some(held) = books.claims().find(|c| named.contains(&c.uuid) && Some(c.instance) != doc.uuid)
-        else {
-            return Ok(());
-        };
-        let owner = books.instance(held.instance).map_or("", |i| &i.name);
-        let text = format!(
-            "domain {:?} names device {}, which instance {owner:?} ({}) holds; take the <hostdev> out, a device of its own is written in",
-            doc.name, held.uuid, held.instance
-        );
-        Err(Fault::new(FaultKind::DeviceInUse, text))
-    }
-
-    /// Writes the devices of claims into a domain's XML; everything else in it stays byte for byte.
-    pub(super) fn write_hostdevs(
-        &self,
-        xml: &str,
-        uuid: Option<InstanceUuid>,
-        claims: &[Claim],
-        display: DisplayWish,
-    ) -> Result<String, Fault> {
-        let devices: Vec<(MdevUuid, DeviceApi)> = claims.iter().map(|c| (c.uuid, c.device_api)).collect();
-        let wanted = domain::Wanted { uuid, devices: &devices, display };
-        Ok(domain::with_devices(xml, &wanted, &self.templates)?)
     }
 
     /// The job of the same operation id; another request under that id is refused.

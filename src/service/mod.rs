@@ -7,6 +7,7 @@
 pub mod api;
 mod book;
 mod follow;
+mod hostdevs;
 mod jobs;
 mod launch;
 mod lifecycle;

@@ -8,12 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::config::Config;
 use crate::host::Domain;
 use crate::model::{
-    Claim, Finding, FindingKind, HostScan, Instance, InstanceUuid, Mdev, MdevUuid, OwnDevice,
+    Claim, Finding, FindingKind, Framework, HostScan, Instance, InstanceUuid, Mdev, MdevUuid, OwnDevice,
+    Parent,
 };
 use crate::plan::capacity::{Booked, ParentCapacity, capacity};
 use crate::plan::mapping::{Mapping, assign};
 use crate::store::Books;
-use crate::xml::domain::{DomainDoc, DomainHostdev};
+use crate::xml::domain::{DeviceFacts, DomainDoc, DomainHostdev, check};
 
 /// One look at hardware and books.
 #[derive(Debug, Clone)]
@@ -61,6 +62,19 @@ impl Observation {
         self.claims.iter().find(|c| c.uuid == mdev.uuid && c.parent == mdev.parent)
     }
 
+    /// What domains that name devices of this host are checked against.
+    pub(super) fn device_facts(&self) -> DeviceFacts {
+        let api = |m: &Mdev| {
+            let parent = self.scan.parent(&m.parent)?;
+            Some((m.uuid, parent.mdev_type(m.type_id.as_ref()?)?.device_api))
+        };
+        let vendor = |p: &&Parent| p.framework == Some(Framework::VendorVfio);
+        DeviceFacts {
+            device_api: self.scan.mdevs.iter().filter_map(api).collect(),
+            vendor_vfio: self.scan.parents.iter().filter(vendor).filter_map(|p| p.addr.pci()).collect(),
+        }
+    }
+
     /// The name of an instance, its UUID if it has none.
     pub(super) fn instance_name(&self, uuid: InstanceUuid) -> String {
         let named = self.instances.iter().find(|i| i.uuid == uuid && !i.name.is_empty());
@@ -75,12 +89,16 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    /// Reads the domains; XML that cannot be read is a finding, and what it names stays unknown.
-    pub(super) fn of(domains: &[Domain], findings: &mut Vec<Finding>) -> Self {
+    /// Reads the domains; XML that cannot be read is a finding, and what it names stays unknown. So is what is wrong
+    /// with the host devices of a domain that names a mediated device.
+    pub(super) fn of(domains: &[Domain], facts: &DeviceFacts, findings: &mut Vec<Finding>) -> Self {
         let mut usage = Self::default();
         for domain in domains {
             match DomainDoc::parse(&domain.xml) {
                 Ok(doc) => {
+                    if doc.hostdevs.iter().any(|h| h.mdev_uuid().is_some()) {
+                        findings.extend(check(&doc, facts).iter().map(|r| r.finding(&domain.name)));
+                    }
                     for uuid in doc.hostdevs.iter().filter_map(DomainHostdev::mdev_uuid) {
                         usage.by_device.entry(uuid).or_default().insert((domain.uuid, domain.name.clone()));
                     }

@@ -59,7 +59,7 @@ impl UseCases for Service {
 
     async fn devices(&self) -> Result<Vec<DeviceView>, Fault> {
         let seen = self.observe().await?;
-        let usage = self.usage(&mut Vec::new()).await.ok();
+        let usage = self.usage(&seen, &mut Vec::new()).await.ok();
         Ok(views::devices(&seen, &self.settings.now().config, usage.as_ref()))
     }
 
@@ -111,6 +111,7 @@ impl UseCases for Service {
                 view.findings.push(Finding::new(FindingKind::Unknown, "host", fault.message));
             }
         }
+        views::each_once(&mut view.findings);
         Ok(view)
     }
 
@@ -136,10 +137,10 @@ impl UseCases for Service {
 }
 
 impl Service {
-    async fn usage(&self, findings: &mut Vec<Finding>) -> Result<Usage, Fault> {
+    async fn usage(&self, seen: &Observation, findings: &mut Vec<Finding>) -> Result<Usage, Fault> {
         let domains =
             self.host.hypervisor.domains().await.map_err(|e| host_fault("look at the domains", &e))?;
-        Ok(Usage::of(&domains, findings))
+        Ok(Usage::of(&domains, &seen.device_facts(), findings))
     }
 
     async fn add_host(&self, view: &mut StatusView, seen: &Observation) {
@@ -148,7 +149,7 @@ impl Service {
         view.providers = seen.capacity(&mapping).iter().filter(|c| c.total > 0).count();
         view.findings.extend(seen.scan.findings.iter().cloned());
         view.findings.extend(mapping.findings);
-        let usage = match self.usage(&mut view.findings).await {
+        let usage = match self.usage(seen, &mut view.findings).await {
             Ok(usage) => {
                 view.findings.extend(usage.conflicts(seen));
                 Some(usage)
@@ -160,7 +161,8 @@ impl Service {
         };
         let all = seen.scan.mdevs.iter().map(|m| views::mdev_view(m, seen, usage.as_ref()));
         view.foreign = all.filter(|m: &MdevView| m.foreign).collect();
-        view.findings.extend(super::views::set_aside(&seen.scan));
+        view.findings.extend(views::set_aside(&seen.scan));
+        view.findings.extend(views::doubled(&seen.scan));
     }
 
     fn job_of(&self, row: SagaRow) -> Job {

@@ -1,5 +1,7 @@
 //! Observations as callers see them.
 
+use std::collections::HashSet;
+
 use super::api::{DeviceView, InstanceView, MdevView, TypeView};
 use super::observe::{Observation, Usage};
 use crate::config::Config;
@@ -54,6 +56,7 @@ fn device_view(parent: &Parent, status: String, seen: &Observation, usage: Optio
         device_id: hex(parent.device_id),
         numa_node: parent.numa_node,
         iommu_group: parent.iommu_group,
+        iommu_group_shared_with: group_members(parent, &seen.scan),
         status,
         types: parent.types.iter().map(type_view).collect(),
         mdevs: seen
@@ -64,6 +67,12 @@ fn device_view(parent: &Parent, status: String, seen: &Observation, usage: Optio
             .map(|m| mdev_view(m, seen, usage))
             .collect(),
     }
+}
+
+fn group_members(parent: &Parent, scan: &HostScan) -> Vec<ParentAddr> {
+    let shares = |other: &&Parent| other.iommu_group == parent.iommu_group && other.addr != parent.addr;
+    let others = scan.parents.iter().filter(|_| parent.iommu_group.is_some()).filter(shares);
+    others.map(|other| other.addr.clone()).collect()
 }
 
 fn type_view(mdev_type: &MdevType) -> TypeView {
@@ -81,8 +90,11 @@ fn type_view(mdev_type: &MdevType) -> TypeView {
 /// One device; `usage` is `None` when the domains could not be read.
 pub(super) fn mdev_view(mdev: &Mdev, seen: &Observation, usage: Option<&Usage>) -> MdevView {
     let own = seen.is_own(mdev);
+    // Domains name a UUID; of several devices that have it they mean the one in the kernel.
+    let meant = seen.scan.mdevs_with(mdev.uuid).find(|m| m.active).map_or(&mdev.parent, |m| &m.parent);
     let usage = match (seen.claim_on(mdev), usage) {
         (Some(claim), _) => format!("instance {}", seen.instance_name(claim.instance)),
+        (None, _) if *meant != mdev.parent => format!("only defined; active on {meant}"),
         (None, None) => "unknown: the domains could not be read".to_owned(),
         (None, Some(usage)) => match usage.names(mdev.uuid)[..] {
             [] if own => "idle".to_owned(),
@@ -101,13 +113,43 @@ pub(super) fn mdev_view(mdev: &Mdev, seen: &Observation, usage: Option<&Usage>) 
     }
 }
 
-/// Definitions whose parent is gone: neither started nor deleted, only told.
+/// Devices that nothing is done with: definitions whose parent is gone, and active ones of an unknown type.
 pub(super) fn set_aside(scan: &HostScan) -> Vec<Finding> {
-    let orphans = scan.mdevs.iter().filter(|m| m.parent_missing);
-    orphans
-        .map(|m| {
-            let text = format!("parent {} missing; the definition is kept as it is", m.parent);
-            Finding::new(FindingKind::ParentMissing, m.uuid.to_string(), text)
-        })
-        .collect()
+    let finding = |m: &Mdev| {
+        let parent = &m.parent;
+        let (kind, text) = if m.parent_missing {
+            let text = format!(
+                "parent {parent} missing; the definition is kept as it is, neither started nor removed"
+            );
+            (FindingKind::ParentMissing, text)
+        } else if m.active && m.type_id.is_none() {
+            let text =
+                format!("libvirt does not tell the type of this device on {parent}; it is not counted");
+            (FindingKind::Unknown, text)
+        } else {
+            return None;
+        };
+        Some(Finding::new(kind, m.uuid.to_string(), text))
+    };
+    scan.mdevs.iter().filter_map(finding).collect()
+}
+
+/// UUIDs on more than one parent, which mdevctl allows and then cannot tell apart.
+pub(super) fn doubled(scan: &HostScan) -> Vec<Finding> {
+    let groups = scan.mdevs.chunk_by(|a, b| a.uuid == b.uuid).filter(|group| group.len() > 1);
+    let finding = |group: &[Mdev]| {
+        let parents: Vec<String> = group.iter().map(|m| m.parent.to_string()).collect();
+        let text = format!(
+            "is on {}; mdevctl starts and undefines by the UUID alone, so this ends with both or none: undefine one",
+            parents.join(" and ")
+        );
+        Finding::new(FindingKind::Conflict, group[0].uuid.to_string(), text)
+    };
+    groups.map(finding).collect()
+}
+
+/// Each finding once, in order: two readings of one thing are one thing.
+pub(super) fn each_once(findings: &mut Vec<Finding>) {
+    let mut seen = HashSet::new();
+    findings.retain(|finding| seen.insert(finding.clone()));
 }

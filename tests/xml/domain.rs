@@ -91,6 +91,21 @@ fn console_of_devices_we_write() {
     assert_eq!(seen, wanted.map(|(name, shape)| (name.to_owned(), shape)));
 }
 
+/// The alias that a running domain shows is libvirt's own, not a user's that it would drop.
+#[test]
+fn libvirts_alias_is_no_users_alias() {
+    let named = |alias: &str| {
+        let device = hostdev("model='vfio-pci'", ATTRIBUTED)
+            .replace("<source>", &format!("<alias name='{alias}'/><source>"));
+        let xml = GRAPHICS.replace("<graphics", &format!("{device}<graphics"));
+        check(&DomainDoc::parse(xml).unwrap(), &facts()).len()
+    };
+    for (alias, remarks) in [("hostdev0", 0), ("hostdev12", 0), ("hostdev", 1), ("hostdev-1", 1), ("ua-1", 0)]
+    {
+        assert_eq!(named(alias), remarks, "{alias}");
+    }
+}
+
 /// Product, section 7: one ramfb in a domain, whoever wrote it.
 #[test]
 fn a_ramfb_of_the_user_counts() {

@@ -37,7 +37,7 @@ use tokio::task::spawn_blocking;
 
 use super::sysfs::Sysfs;
 use super::{HostError, HostEvent, NodeDevices};
-use crate::model::{Finding, FindingKind, HostScan, Mdev, MdevUuid, NewMdev, Parent, ParentAddr, PciAddress};
+use crate::model::{Finding, HostScan, Mdev, MdevUuid, NewMdev, Parent, ParentAddr, PciAddress};
 use crate::xml::render::Templates;
 use error::Doing;
 use link::{Link, Session};
@@ -101,9 +101,6 @@ impl NodeDevices for LibvirtHost {
         }
         let Listing { mut scan, broken, orphans, .. } = listing;
         scan.findings.extend(broken.into_iter().chain(orphans.into_iter().map(|(_, finding)| finding)));
-        let missing: Vec<Finding> =
-            scan.mdevs.iter().filter(|mdev| mdev.parent_missing).map(set_aside).collect();
-        scan.findings.extend(missing);
         Ok(scan.sorted())
     }
 
@@ -142,12 +139,6 @@ impl NodeDevices for LibvirtHost {
     fn events(&self) -> broadcast::Receiver<HostEvent> {
         self.link.wakes().events()
     }
-}
-
-fn set_aside(mdev: &Mdev) -> Finding {
-    let text =
-        format!("its parent {} is missing; the definition is kept, neither started nor removed", mdev.parent);
-    Finding::new(FindingKind::ParentMissing, format!("mdev {}", mdev.uuid), text)
 }
 
 /// Whether the URI names no host: `qemu:///system`, `qemu+unix:///system?socket=..`.

@@ -1,11 +1,13 @@
 //! Make one mediated device, and read it back before saying so.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use super::{claim, remove_when_closed};
 use crate::host::HostError;
-use crate::model::{Claim, ClaimEvent, Fault, FaultKind, Mdev};
+use crate::model::{Claim, ClaimEvent, Fault, FaultKind, Mdev, MdevType, Parent};
 use crate::ops::{DevicePlan, Host, step_error};
 use crate::saga::{Part, Seen, Step, StepError};
 use crate::store::Change;
@@ -70,10 +72,27 @@ impl MakeDevice {
                 refuse(FaultKind::TypeUnavailable, format!("the parent does not offer {type_id} any more"))
             }
             Some(t) if t.available_instances == 0 => {
-                refuse(FaultKind::NoCapacity, format!("card {card} has no room for another {type_name}"))
+                let bound = bound_to(&functions, t).unwrap_or_default();
+                refuse(
+                    FaultKind::NoCapacity,
+                    format!("card {card} {bound}has no room for another {type_name}"),
+                )
             }
             Some(_) => Ok(()),
         }
+    }
+}
+
+/// A card that holds one size at a time still offers that size, on its other functions at least.
+fn bound_to(functions: &[Parent], wanted: &MdevType) -> Option<String> {
+    let open = functions.iter().filter(|p| p.one_size_per_card()).flat_map(|p| &p.types);
+    let sizes: BTreeSet<u32> =
+        open.filter(|t| t.available_instances > 0).filter_map(|t| t.facts.framebuffer_mib).collect();
+    match (sizes.first(), wanted.facts.framebuffer_mib) {
+        (Some(size), Some(other)) if sizes.len() == 1 && *size != other => {
+            Some(format!("is bound to slices of {size} MiB and "))
+        }
+        (Some(_) | None, _) => None,
     }
 }
 

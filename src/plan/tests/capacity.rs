@@ -134,3 +134,27 @@ fn the_operators_reserve_is_kept_back() {
     let caps = capacity(&mapping(&config, &scan), &scan, Booked::default());
     expect(&rows(&caps), &[("3b:00.0", 2, 1, 1)]);
 }
+
+#[test]
+fn a_full_card_says_what_it_carries() {
+    let config = config(vec![rule("nvidia-746")]);
+    let devices = vec![mdev(1, "0000:08:00.4", "nvidia-746"), mdev(2, "0000:08:00.5", "nvidia-746")];
+    let scan = host(vfs(0, 3), devices);
+    let caps = capacity(&mapping(&config, &scan), &scan, Booked::default());
+    assert_eq!(caps[2].reason, "card 0000:08:00.0 is full: it carries 2 NVIDIA nvidia-746");
+    let empty = host(vfs(0, 3), vec![]);
+    let caps = capacity(&mapping(&config, &empty), &empty, Booked::default());
+    assert_eq!(caps[2].reason, "the driver says that no NVIDIA nvidia-746 can be made");
+}
+
+#[test]
+fn a_vm_has_one_ap_matrix_whatever_is_configured() {
+    let mut matrix = parent("ap_matrix", None, vec![mdev_type("vfio_ap-passthrough", 65536, 0, 0)]);
+    matrix.vendor_id = None;
+    matrix.types[0].device_api = DeviceApi::VfioAp;
+    let mut several = rule("vfio_ap-passthrough");
+    several.several_per_vm = Some(true);
+    let (config, scan) = (config(vec![several]), host(vec![matrix], vec![]));
+    let caps = capacity(&mapping(&config, &scan), &scan, Booked::default());
+    assert_eq!((caps[0].total, caps[0].max_unit), (65536, 1));
+}

@@ -159,6 +159,11 @@ impl Remarks {
     fn alias(&mut self, hostdev: &DomainHostdev) {
         let Some(alias) = &hostdev.alias else { return };
         let keeps = |rest: &str| rest.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+        // The name that libvirt itself gives in the XML of a running domain.
+        let counted = |rest: &str| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit());
+        if alias.strip_prefix("hostdev").is_some_and(counted) {
+            return;
+        }
         if !alias.strip_prefix("ua-").is_some_and(keeps) {
             let text = format!(
                 "libvirt drops the alias '{}' (it keeps ua- followed by letters, digits, '_', '-')",
