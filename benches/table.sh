@@ -10,7 +10,8 @@ work=$(mktemp -d)
 bus_pid="" daemon_pid=""
 finish() {
 	for pid in $daemon_pid $bus_pid; do
-		kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null || true
+		kill "$pid" 2>/dev/null || continue
+		wait "$pid" 2>/dev/null || true
 	done
 	rm -rf "$work"
 }

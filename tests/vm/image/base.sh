@@ -23,6 +23,7 @@ host_mirror() {
 
 # Hooks of mmdebstrap run with the new root as $1. The initramfs is told beforehand what to hold: all modules of a
 # default one cost seconds of decompression under TCG.
+# shellcheck disable=SC2016  # expanded in the root, not here
 prepare_initramfs='
 mkdir -p "$1/etc/initramfs-tools/conf.d" "$1/usr/share/initramfs-tools/modules.d"
 echo MODULES=list > "$1/etc/initramfs-tools/conf.d/rig"
