@@ -28,6 +28,7 @@ done <<'LIST'
 755 /etc/libvirt/hooks/qemu.d/50-mdevirt
 644 /etc/mdevirt/mdevirt.toml
 644 /usr/share/man/man1/mdevirtctl.1.gz
+644 /usr/share/man/man8/mdevirtd.8.gz
 644 /usr/share/bash-completion/completions/mdevirtctl
 644 /usr/share/zsh/vendor-completions/_mdevirtctl
 644 /usr/share/fish/vendor_completions.d/mdevirtctl.fish
@@ -67,11 +68,13 @@ check_bus_policy() { # a bus with the standard policy and ours starts only if bo
 	rm -rf "$work"
 }
 
-check_hook() { # without the program it has no opinion, whatever libvirt says
+check_hook() { # a guest of somebody else starts, with the program and without; a refusal comes through
 	local hook=$root/etc/libvirt/hooks/qemu.d/50-mdevirt work
 	work=$(mktemp -d)
 	sed "s|/usr/bin/mdevirtctl|$work/none|g" "$hook" >"$work/absent"
 	sh "$work/absent" guest prepare begin - </dev/null || bad "the hook fails without mdevirtctl"
+	sed "s|/usr/bin/mdevirtctl|$root/usr/bin/mdevirtctl|g" "$hook" >"$work/installed"
+	sh "$work/installed" guest prepare begin - <<<"<domain type='qemu'><name>guest</name></domain>" || bad "the hook stops a guest without our devices"
 	printf '#!/bin/sh\nexit 3\n' >"$work/broken"
 	chmod +x "$work/broken"
 	sed "s|/usr/bin/mdevirtctl|$work/broken|g" "$hook" >"$work/failing"
@@ -80,7 +83,16 @@ check_hook() { # without the program it has no opinion, whatever libvirt says
 	rm -r "$work"
 }
 
+check_manual() { # written by hand: its options are those of the program
+	local of_program of_page
+	of_program=$("$root/usr/sbin/mdevirtd" --help | grep -oE '^ +(-., )?--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort)
+	of_page=$(zcat "$root/usr/share/man/man8/mdevirtd.8.gz" | sed 's/\\-/-/g' | grep -E '^\.BI? ?R? ' | grep -oE -- '--[a-z-]+' | sort)
+	[ "$of_program" = "$of_page" ] ||
+		bad "mdevirtd.8 (<) and mdevirtd --help (>) differ: $(diff <(echo "$of_page") <(echo "$of_program") | grep '^[<>]' | paste -sd' ')"
+}
+
 check_unit
+check_manual
 check_bus_policy
 check_hook
 xmllint --noout --nonet "$root/usr/share/polkit-1/actions/org.mdevirt1.policy" || bad "the polkit action is no XML"

@@ -96,12 +96,16 @@ async fn a_stale_list_is_corrected_and_told() {
     fs::create_dir_all(&devices).unwrap();
     let (twice, gone) = ("1fc01460-67d7-4303-a5ea-69a57b994f50", "e642cfd7-55f9-4481-b9d0-b08b26f7a0f0");
     symlink(format!("../../../devices/0000:3b:00.0/{twice}"), devices.join(twice)).unwrap();
+    // The second card has lost its driver.
+    fs::create_dir_all(root.path().join("sys/class/mdev_bus/0000:3b:00.0")).unwrap();
     let scan = host.scan().await.unwrap();
     assert_eq!(keys(&scan.mdevs), ["1fc01460 0000:3b:00.0", "1fc01460 0000:86:00.0"]);
     assert_eq!(
         scan.mdevs.iter().map(|m| (m.active, m.defined)).collect::<Vec<_>>(),
         [(true, true), (false, true)]
     );
+    let without: Vec<bool> = scan.mdevs.iter().map(|mdev| mdev.parent_missing).collect();
+    assert_eq!(without, [false, true]);
     assert!(about(&scan, FindingKind::Unknown).contains(&format!("mdev {gone} on 0000:86:00.0").as_str()));
     assert_eq!(host.find(gone.parse().unwrap()).await.unwrap(), []);
     assert_eq!(host.find(twice.parse().unwrap()).await.unwrap(), scan.mdevs);

@@ -9,7 +9,7 @@ fn main() -> std::process::ExitCode {
         Err(err) => {
             // The whole chain, once, at the edge.
             eprintln!("mdevirtd: {err:#}");
-            std::process::ExitCode::FAILURE
+            mdevirt::daemon::exit_code(&err).into()
         }
     }
 }

@@ -17,6 +17,7 @@ use anyhow::{Context, Result};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
+use crate::model::Fault;
 use crate::service::Service;
 use crate::service::api::UseCases;
 
@@ -36,6 +37,11 @@ pub fn run(args: &Args) -> Result<()> {
         .build()
         .context("start the runtime")?;
     runtime.block_on(serve(args))
+}
+
+/// The exit code for what kept the daemon from starting; 2, a bad configuration, is not worth another try.
+pub fn exit_code(err: &anyhow::Error) -> u8 {
+    err.downcast_ref::<Fault>().map_or(1, |fault| fault.kind.exit_code())
 }
 
 async fn serve(args: &Args) -> Result<()> {

@@ -35,8 +35,12 @@ pub(super) async fn service(args: &Args) -> Result<Service> {
         Arc::new(store.with_context(|| format!("open the state database in {}", args.state_dir.display()))?);
     let host = host(args, &libvirt_uri, &templates).await?;
     let (wake, stop) = (Arc::new(Wake::default()), Arc::new(Stop::default()));
-    let runner =
-        Runner::new(Arc::clone(&store), Arc::clone(&wake), Arc::clone(&stop), Arc::new(fail_points()?));
+    let runner = Runner::new(
+        Arc::clone(&store),
+        Arc::clone(&wake),
+        Arc::clone(&stop),
+        Arc::new(FailPoints::from_environment()?),
+    );
     let host_name = args.host_name.clone().map_or_else(kernel_host_name, Ok)?;
     Ok(Service::new(Parts {
         host,
@@ -81,13 +85,6 @@ fn base(args: &Args, _: &str, _: &Templates) -> Result<(Arc<dyn NodeDevices>, Ar
         args.sim.as_deref().context("this mdevirtd was built without libvirt: start it with --sim FILE")?;
     let host = crate::host::sim::FileHost::load(file)?;
     Ok((host.clone(), host))
-}
-
-fn fail_points() -> Result<FailPoints> {
-    match std::env::var(FailPoints::VARIABLE) {
-        Ok(text) => Ok(text.parse().with_context(|| format!("read {}", FailPoints::VARIABLE))?),
-        Err(_) => Ok(FailPoints::default()),
-    }
 }
 
 fn test_uri(file: &Path) -> Result<String> {

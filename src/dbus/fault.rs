@@ -1,10 +1,11 @@
-//! Failures on the wire: `org.mdevirt1.Error.<Kind>` with the text first and the details as JSON after it.
+//! Failures on the wire: `org.mdevirt1.Error.<Kind>` with one string: the text, and below it, if there are any, a last
+//! line `details: <JSON>`.
 //!
-//! Clients that know only D-Bus (`busctl`, `gdbus`, `dasbus`) show the first string of an error; ours reads both.
+//! Rejected: the details as a second string. GLib (`gdbus`, `dasbus`, Cockpit) shows the text of an error only if the
+//! body is exactly one string, and would hide it.
 
 use std::io;
 
-use serde_json::Value;
 use zbus::DBusError;
 use zbus::message::{Header, Message};
 use zbus::names::ErrorName;
@@ -13,6 +14,9 @@ use super::json::{Misfit, clean};
 use super::{ERROR_PREFIX, NAME};
 use crate::model::{Fault, FaultKind};
 
+/// What comes between the text and the details.
+const DETAILS: &str = "\ndetails: ";
+
 /// A failure as it goes over the bus, in either direction.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error(transparent)]
@@ -20,10 +24,12 @@ pub struct WireFault(#[from] pub Fault);
 
 impl DBusError for WireFault {
     fn create_reply(&self, call: &Header<'_>) -> zbus::Result<Message> {
-        let text = clean(&self.0.message);
-        // serde_json escapes a NUL, so this one is clean.
-        let details = self.0.details.to_string();
-        Message::error(call, self.name()).build(&(text, details))
+        let mut text = clean(&self.0.message);
+        if !self.0.details.is_null() {
+            // serde_json escapes line ends and a NUL, so this is one clean line.
+            text += &format!("{DETAILS}{}", self.0.details);
+        }
+        Message::error(call, self.name()).build(&text)
     }
 
     fn name(&self) -> ErrorName<'_> {
@@ -54,9 +60,9 @@ impl From<zbus::Error> for WireFault {
 }
 
 fn read(err: &zbus::Error) -> Option<Fault> {
-    if let zbus::Error::MethodError(name, text, reply) = err {
+    if let zbus::Error::MethodError(name, text, _) = err {
         let text = text.as_deref().unwrap_or_default();
-        return Some(ours(name.as_str(), text, reply).unwrap_or_else(|| odd(name.as_str(), text)));
+        return Some(ours(name.as_str(), text).unwrap_or_else(|| odd(name.as_str(), text)));
     }
     if let zbus::Error::FDO(err) = err {
         let (name, text) = (err.name(), err.description().unwrap_or_default());
@@ -75,12 +81,13 @@ fn odd(name: &str, text: &str) -> Fault {
     Fault::new(FaultKind::Internal, format!("mdevirtd answers {name}: {text}"))
 }
 
-fn ours(name: &str, text: &str, reply: &Message) -> Option<Fault> {
+fn ours(name: &str, text: &str) -> Option<Fault> {
     let kind: FaultKind = name.strip_prefix(ERROR_PREFIX)?.parse().ok()?;
-    let body = reply.body();
-    let details =
-        body.deserialize::<(&str, &str)>().ok().and_then(|(_, json)| serde_json::from_str(json).ok());
-    Some(Fault::new(kind, text).with_details(details.unwrap_or(Value::Null)))
+    let parts = text.rsplit_once(DETAILS).map(|(text, json)| (text, serde_json::from_str(json)));
+    Some(match parts {
+        Some((text, Ok(details))) => Fault::new(kind, text).with_details(details),
+        Some((_, Err(_))) | None => Fault::new(kind, text),
+    })
 }
 
 /// Errors of the bus itself and of zbus' dispatcher.
@@ -134,6 +141,20 @@ mod tests {
         }
         let plain = Fault::new(FaultKind::NoSuchJob, "a\0b");
         assert_eq!(over_the_wire(plain).message, "a\u{fffd}b");
+        let lines = Fault::new(FaultKind::InvalidMdevConfig, "f:1: x\nf:2: y").with_details(json!(["\n\0"]));
+        assert_eq!(over_the_wire(lines.clone()), lines);
+        let odd = Fault::new(FaultKind::Internal, "x\ndetails: y");
+        assert_eq!(over_the_wire(odd.clone()), odd);
+    }
+
+    #[test]
+    fn every_client_sees_one_string_that_begins_with_the_text() {
+        let fault = Fault::new(FaultKind::NoCapacity, "no parent fits").with_details(json!({"parents": []}));
+        let call = Message::method_call("/", "Spawn").destination(":1.2").build(&()).unwrap();
+        let reply = WireFault(fault).create_reply(&call.header()).unwrap();
+        assert_eq!(reply.header().error_name().unwrap().as_str(), "org.mdevirt1.Error.NoCapacity");
+        let body: String = reply.body().deserialize().unwrap();
+        assert_eq!(body, "no parent fits\ndetails: {\"parents\":[]}");
     }
 
     #[test]

@@ -6,12 +6,7 @@ use zbus::Variant;
 use super::json::{self, Limits, Record, shown};
 use crate::model::{DisplayWish, Fault, FaultKind, InvalidName};
 use crate::service::api::{ClaimRequest, SpawnRequest};
-
-/// The largest domain XML that is taken.
-///
-/// # Source
-/// libvirt `remote_protocol.x`, `REMOTE_STRING_MAX`: libvirt itself takes no longer text over a connection.
-pub const MAX_DOMAIN_XML_BYTES: usize = 4 << 20;
+pub use crate::xml::MAX_BYTES as MAX_DOMAIN_XML_BYTES;
 
 /// Everything but the domain XML.
 const MAX_TEXT_BYTES: usize = 64 << 10;

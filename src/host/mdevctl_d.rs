@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use super::HostError;
 use super::sysfs::is_kernel_name_of;
-use crate::model::{Finding, FindingKind, MdevUuid, NodeName, ParentAddr, TypeId};
+use crate::model::{Finding, FindingKind, Mdev, MdevUuid, NodeName, ParentAddr, TypeId};
 
 /// A definition holds a type, a word and a few attributes.
 const FILE_LIMIT: u64 = 64 * 1024;
@@ -143,6 +143,13 @@ impl MdevctlDir {
             Err(err) if matches!(err.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(false),
             Err(err) => Err(unreadable(&path, &err)),
         }
+    }
+}
+
+impl Definition {
+    /// Whether this is the definition of that device.
+    pub fn is_of(&self, mdev: &Mdev) -> bool {
+        mdev.uuid == self.uuid && is_kernel_name_of(&self.parent, &mdev.parent)
     }
 }
 

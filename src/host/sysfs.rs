@@ -5,7 +5,7 @@
 //! 2. What is not there is `None` or empty; any other failure is [`HostError::Unreadable`], never "nothing".
 //! 3. Nothing here writes.
 //!
-//! Descriptions of types: [`types`]. Everything else is a question about one device, answered from disk each time.
+//! Descriptions of types (`types`) are remembered. Everything else is a question about one device, answered from disk each time.
 
 mod types;
 

@@ -156,6 +156,52 @@ pub struct Claim {
     pub created_usec: Usec,
 }
 
+/// A claim as scripts see it (`instance list --json`, `spawn --json`, the result of a job).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClaimView {
+    /// Node-device name, `mdev_<uuid>_<parent>`.
+    pub device: String,
+    /// UUID of the mdev.
+    pub uuid: MdevUuid,
+    /// PCI address of a VF that is itself the device; `null` for an mdev.
+    pub address: Option<String>,
+    /// Where it is.
+    pub parent: ParentAddr,
+    /// Local type id.
+    pub mdev_type: TypeId,
+    /// Vendor name of the type, the id when it has none.
+    pub type_name: String,
+    /// The trait that was asked for, if one was.
+    #[serde(rename = "trait")]
+    pub trait_name: Option<TraitName>,
+    /// Where the claim stands.
+    pub state: ClaimState,
+    /// What it is to the instance.
+    pub role: ClaimRole,
+}
+
+impl From<&Claim> for ClaimView {
+    fn from(claim: &Claim) -> Self {
+        Self {
+            device: device_name(claim.uuid, &claim.parent),
+            uuid: claim.uuid,
+            address: None,
+            parent: claim.parent.clone(),
+            mdev_type: claim.mdev_type.clone(),
+            type_name: claim.type_name.clone(),
+            trait_name: claim.traits.first().cloned(),
+            state: claim.state,
+            role: claim.role,
+        }
+    }
+}
+
+/// libvirt's name of a mediated device; for people only, never parsed.
+fn device_name(uuid: MdevUuid, parent: &ParentAddr) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    format!("mdev_{}", format!("{uuid}_{parent}").chars().map(plain).collect::<String>())
+}
+
 /// Who starts, stops and undefines the instance's domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

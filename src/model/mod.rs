@@ -18,7 +18,7 @@ pub mod request;
 pub mod vocab;
 
 pub use address::{NodeName, ParentAddr, PciAddress};
-pub use claim::{Claim, ClaimEvent, ClaimRole, ClaimState, DomainOwner, Instance, OwnDevice};
+pub use claim::{Claim, ClaimEvent, ClaimRole, ClaimState, ClaimView, DomainOwner, Instance, OwnDevice};
 pub use fault::{Fault, FaultKind};
 pub use hostdev::{DisplayWish, Hostdev};
 pub use id::{ClaimId, Clock, Ids, InstanceUuid, InvalidName, JobId, MdevUuid, Usec};

@@ -2,7 +2,7 @@
 
 use super::steps::{MakeDevice, OnUndo};
 use super::{Host, Params, VERSION, parts};
-use crate::model::OpKind;
+use crate::model::{ClaimState, OpKind};
 use crate::saga::{Script, Step};
 
 /// The steps of a claim: one device each.
@@ -12,5 +12,9 @@ pub fn script(host: &Host, params: Params) -> Script {
         steps.push(Box::new(MakeDevice::new(host, part, device, OnUndo::Remove)));
     }
     let on_failed = super::forget_booking(&params);
-    Script { on_failed, result: super::result_of(params), ..Script::new(OpKind::Claim, VERSION, steps) }
+    Script {
+        on_failed,
+        result: super::result_of(params, ClaimState::Ready),
+        ..Script::new(OpKind::Claim, VERSION, steps)
+    }
 }

@@ -4,7 +4,7 @@
 
 use super::steps::{RemoveDevice, StopDomain, UndefineDomain};
 use super::{Host, Params, VERSION, parts};
-use crate::model::OpKind;
+use crate::model::{ClaimState, OpKind};
 use crate::saga::{Script, Step};
 
 /// The steps of a destroy.
@@ -21,7 +21,7 @@ pub fn script(host: &Host, params: Params) -> Script {
     Script {
         point_of_no_return,
         on_done,
-        result: super::result_of(params),
+        result: super::result_of(params, ClaimState::Releasing),
         ..Script::new(OpKind::Destroy, VERSION, steps)
     }
 }

@@ -21,8 +21,8 @@ use serde_json::{Value, json};
 
 use crate::host::{HostError, Hypervisor, NodeDevices};
 use crate::model::{
-    Claim, ClaimEvent, ClaimId, DeviceApi, Fault, FaultKind, InstanceUuid, MdevUuid, NewMdev, OpKind,
-    ParentAddr, SagaRow, TypeId,
+    Claim, ClaimEvent, ClaimState, ClaimView, Fault, FaultKind, InstanceUuid, NewMdev, OpKind, ParentAddr,
+    SagaRow,
 };
 use crate::saga::{Part, Script, StepError};
 use crate::store::Change;
@@ -44,45 +44,22 @@ pub struct Host {
 /// One device of an operation, as its journal keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DevicePlan {
-    /// Its claim.
-    pub claim: ClaimId,
-    /// Its UUID.
-    pub uuid: MdevUuid,
-    /// Where it is.
-    pub parent: ParentAddr,
-    /// The card that parent is a part of.
+    /// Its claim, as it was when the operation began.
+    pub claim: Claim,
+    /// The card that its parent is a part of.
     pub card: ParentAddr,
-    /// Its type there.
-    pub type_id: TypeId,
-    /// The type's vendor name, the id when it has none.
-    pub type_name: String,
-    /// What it is to the guest.
-    pub device_api: DeviceApi,
     /// It existed, idle, before the operation: undoing leaves it there.
+    #[serde(default)]
     pub reused: bool,
 }
 
 impl DevicePlan {
-    /// The device of an existing claim.
-    pub fn of_claim(claim: &Claim, card: ParentAddr) -> Self {
-        Self {
-            claim: claim.id,
-            uuid: claim.uuid,
-            parent: claim.parent.clone(),
-            card,
-            type_id: claim.mdev_type.clone(),
-            type_name: claim.type_name.clone(),
-            device_api: claim.device_api,
-            reused: false,
-        }
-    }
-
     fn as_new(&self) -> NewMdev {
         NewMdev {
-            uuid: self.uuid,
-            parent: self.parent.clone(),
-            type_id: self.type_id.clone(),
-            device_api: self.device_api,
+            uuid: self.claim.uuid,
+            parent: self.claim.parent.clone(),
+            type_id: self.claim.mdev_type.clone(),
+            device_api: self.claim.device_api,
         }
     }
 }
@@ -143,11 +120,11 @@ impl CardLocks {
 
 /// A host error on the way to the journal. `what` is verb and operands, `make nvidia-18 on 0000:84:00.0`.
 pub fn step_error(what: &str, err: &HostError) -> StepError {
-    match fault_kind(err) {
-        // Waiting for libvirt is no failure, and a lost answer is settled by looking.
-        FaultKind::HostUnreachable => StepError::Unknown(format!("{what}: {err}")),
-        kind => StepError::Fault(Fault::new(kind, format!("{what}: {err}"))),
+    // Waiting for libvirt is no failure, and a lost answer is settled by looking.
+    if fault_kind(err) == FaultKind::HostUnreachable {
+        return StepError::Unknown(format!("{what}: {err}"));
     }
+    StepError::Fault(host_fault(what, err))
 }
 
 /// A host error as callers see it.
@@ -172,7 +149,8 @@ fn fault_kind(err: &HostError) -> FaultKind {
 fn forget_booking(params: &Params) -> Vec<Change> {
     let mut changes = forget_claims(&params.devices);
     for device in params.devices.iter().filter(|d| !d.reused) {
-        changes.push(Change::DeviceForgotten { uuid: device.uuid, parent: device.parent.clone() });
+        changes
+            .push(Change::DeviceForgotten { uuid: device.claim.uuid, parent: device.claim.parent.clone() });
     }
     changes.push(Change::InstanceGone(params.instance));
     changes
@@ -191,11 +169,14 @@ fn parts(devices: &[DevicePlan]) -> impl Iterator<Item = (Part, &DevicePlan)> {
     (0u32..).zip(devices).map(move |(index, device)| (Part { index, of }, device))
 }
 
-/// A job's result: whose operation it was, with which devices, and the domain XML where one was written.
-fn result_of(params: Params) -> Box<dyn Fn(&[Value]) -> Value + Send + Sync> {
+/// Makes a job's result from what its steps returned.
+type JobResult = Box<dyn Fn(&[Value]) -> Value + Send + Sync>;
+
+/// A job's result: whose operation it was, the devices as it left them, and the domain XML where one was written.
+fn result_of(params: Params, state: ClaimState) -> JobResult {
     Box::new(move |_| {
-        let devices: Vec<Value> =
-            params.devices.iter().map(|d| json!({ "uuid": d.uuid, "parent": d.parent })).collect();
+        let view = |d: &DevicePlan| ClaimView { state, ..ClaimView::from(&d.claim) };
+        let devices: Vec<ClaimView> = params.devices.iter().map(view).collect();
         json!({ "instance": params.instance, "devices": devices, "domain_xml": params.domain_xml })
     })
 }
@@ -204,7 +185,7 @@ fn forget_claims(devices: &[DevicePlan]) -> Vec<Change> {
     devices
         .iter()
         .flat_map(|d| {
-            [Change::Claim { claim: d.claim, event: ClaimEvent::Release }, Change::ClaimGone(d.claim)]
+            [Change::Claim { claim: d.claim.id, event: ClaimEvent::Release }, Change::ClaimGone(d.claim.id)]
         })
         .collect()
 }

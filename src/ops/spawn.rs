@@ -4,7 +4,7 @@
 
 use super::steps::{DefineDomain, MakeDevice, OnUndo, StartDomain};
 use super::{Host, Params, VERSION, parts};
-use crate::model::OpKind;
+use crate::model::{ClaimState, OpKind};
 use crate::saga::{Script, Step};
 
 /// The steps of a spawn.
@@ -20,7 +20,7 @@ pub fn script(host: &Host, params: Params) -> Script {
     Script {
         point_of_no_return,
         on_failed,
-        result: super::result_of(params),
+        result: super::result_of(params, ClaimState::InUse),
         ..Script::new(OpKind::Spawn, VERSION, steps)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::steps::{MakeDevice, OnUndo, StartDomain};
 use super::{Host, Params, VERSION, parts};
-use crate::model::OpKind;
+use crate::model::{ClaimState, OpKind};
 use crate::saga::{Script, Step};
 
 /// The steps of a start.
@@ -13,5 +13,8 @@ pub fn script(host: &Host, params: Params) -> Script {
     }
     steps.push(Box::new(StartDomain::new(host, &params)));
 
-    Script { result: super::result_of(params), ..Script::new(OpKind::Start, VERSION, steps) }
+    Script {
+        result: super::result_of(params, ClaimState::InUse),
+        ..Script::new(OpKind::Start, VERSION, steps)
+    }
 }

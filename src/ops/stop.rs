@@ -2,11 +2,14 @@
 
 use super::steps::StopDomain;
 use super::{Host, Params, VERSION};
-use crate::model::OpKind;
+use crate::model::{ClaimState, OpKind};
 use crate::saga::{Script, Step};
 
 /// The one step of a stop.
 pub fn script(host: &Host, params: Params) -> Script {
     let steps: Vec<Box<dyn Step>> = vec![Box::new(StopDomain::new(host, &params))];
-    Script { result: super::result_of(params), ..Script::new(OpKind::Stop, VERSION, steps) }
+    Script {
+        result: super::result_of(params, ClaimState::Parked),
+        ..Script::new(OpKind::Stop, VERSION, steps)
+    }
 }

@@ -97,6 +97,15 @@ impl FailPoints {
     /// The environment variable that the daemon reads at its start.
     pub const VARIABLE: &'static str = "MDEVIRT_FAILPOINTS";
 
+    /// What [`FailPoints::VARIABLE`] arms; nothing if it is not set.
+    ///
+    /// # Errors
+    /// The part that is not understood.
+    pub fn from_environment() -> Result<Self, InvalidName> {
+        std::env::var_os(Self::VARIABLE)
+            .map_or_else(|| Ok(Self::default()), |text| text.to_string_lossy().parse())
+    }
+
     /// Arms a point: at every hit, or at the `only`-th alone.
     pub fn arm(&self, point: &str, action: Action, only: Option<u32>) {
         let mut armed = self.armed.lock().unwrap_or_else(PoisonError::into_inner);

@@ -44,7 +44,7 @@ impl Walk<'_> {
                 match self.look(index, &mut ear).await? {
                     Seen::Done(out) => return Ok(Ok(out)),
                     Seen::Foreign(what) => return Ok(Err(self.foreign(index, &what))),
-                    Seen::Absent => {}
+                    Seen::Absent | Seen::Partial => {}
                 }
             }
             match self.try_run(index).await {
@@ -71,7 +71,7 @@ impl Walk<'_> {
         }
         match self.look(index, ear).await? {
             Seen::Done(out) => Ok(Ok(out)),
-            Seen::Absent | Seen::Foreign(_) => Ok(Err(fault)),
+            Seen::Absent | Seen::Partial | Seen::Foreign(_) => Ok(Err(fault)),
         }
     }
 

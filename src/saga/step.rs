@@ -15,6 +15,8 @@ pub enum Seen {
     Done(Value),
     /// It is not there.
     Absent,
+    /// A part of it is there: the way forward does the step again, the way back takes the part away.
+    Partial,
     /// Something of others is in its place; what and where.
     Foreign(String),
 }

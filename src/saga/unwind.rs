@@ -63,6 +63,7 @@ impl Walk<'_> {
             if ask {
                 match self.look(index, &mut ear).await? {
                     Seen::Absent => return Ok(Ok(())),
+                    Seen::Partial => {}
                     Seen::Done(seen) => out = out.or(Some(seen)),
                     // Ours was there and is not; whoever replaced it is for an operator to find out.
                     Seen::Foreign(what) if self.outs[index].is_some() => {

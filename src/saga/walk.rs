@@ -1,5 +1,7 @@
 //! One saga under way: what the way forward and the way back share.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use super::failpoint::{Injected, Moment};
@@ -10,6 +12,9 @@ use super::signal::Ear;
 use super::step::{Seen, Step, StepError};
 use crate::model::{Fault, FaultKind, JobId, SagaState, StepEvent};
 use crate::store::Entry;
+
+/// Least time between two looks of one saga that waits.
+const LOOK_PAUSE: Duration = Duration::from_millis(50);
 
 /// Why a walk does not go on.
 #[derive(Debug)]
@@ -66,8 +71,13 @@ impl Walk<'_> {
     pub(super) async fn wait(&self, index: usize, why: &str, ear: &mut Ear) -> Result<(), Halt> {
         tracing::warn!(job = %self.job, step = self.script.key(index), why, "waiting for the host");
         self.report(format!("{}: waiting, {why}", self.script.label(index)), None);
+        let ring = async {
+            ear.rang().await;
+            // A host that comes and goes without an end rings all the time.
+            tokio::time::sleep(LOOK_PAUSE).await;
+        };
         tokio::select! {
-            () = ear.rang() => Ok(()),
+            () = ring => Ok(()),
             () = self.runner.stop.stopped() => Err(Interrupted::Stopped.into()),
         }
     }

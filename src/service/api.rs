@@ -6,9 +6,10 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 
+pub use crate::model::ClaimView;
 use crate::model::{
-    ClaimRole, ClaimState, DeviceApi, DisplayWish, Fault, Finding, Framework, InstanceUuid, InventoryRecord,
-    Job, JobId, MdevUuid, ParentAddr, PciAddress, TraitName, TypeId,
+    DeviceApi, DisplayWish, Fault, Finding, Framework, InstanceUuid, InventoryRecord, Job, JobId, MdevUuid,
+    ParentAddr, PciAddress, TypeId,
 };
 
 /// `Spawn`.
@@ -51,30 +52,6 @@ pub struct Accepted {
     pub job: JobId,
     /// False if this very request was accepted before: the job is the old one.
     pub fresh: bool,
-}
-
-/// A claim as scripts see it (`instance list --json`, `spawn --json`).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ClaimView {
-    /// Node-device name, `mdev_<uuid>_<parent>`.
-    pub device: String,
-    /// UUID of the mdev.
-    pub uuid: MdevUuid,
-    /// PCI address of a VF that is itself the device; `null` for an mdev.
-    pub address: Option<String>,
-    /// Where it is.
-    pub parent: ParentAddr,
-    /// Local type id.
-    pub mdev_type: TypeId,
-    /// Vendor name of the type, the id when it has none.
-    pub type_name: String,
-    /// The trait that was asked for, if one was.
-    #[serde(rename = "trait")]
-    pub trait_name: Option<TraitName>,
-    /// Where the claim stands.
-    pub state: ClaimState,
-    /// What it is to the instance.
-    pub role: ClaimRole,
 }
 
 /// An instance as scripts see it.

@@ -11,12 +11,11 @@ use sha2::{Digest, Sha256};
 use super::Service;
 use super::api::{Accepted, ClaimRequest, SpawnRequest, SpawnResult};
 use super::observe::Observation;
-use super::views::claim_view;
 use crate::model::{
     Claim, ClaimId, ClaimRole, ClaimState, DomainOwner, Fault, FaultKind, Instance, InstanceUuid, MdevUuid,
     OpKind, OwnDevice, Request,
 };
-use crate::model::{JobId, SagaRow};
+use crate::model::{ClaimView, JobId, SagaRow};
 use crate::ops::{DevicePlan, Params};
 use crate::plan::pick::{Choice, Refusal, pick};
 use crate::store::Begin;
@@ -70,7 +69,7 @@ impl Service {
         let chosen = self.choose(&draft).await?;
         let domain_xml =
             self.write_hostdevs(&request.domain_xml, Some(draft.instance), &chosen.claims, request.display)?;
-        let devices = chosen.claims.iter().map(claim_view).collect();
+        let devices = chosen.claims.iter().map(ClaimView::from).collect();
         Ok(SpawnResult { job: None, instance: draft.instance, devices, domain_xml })
     }
 
@@ -194,7 +193,7 @@ impl Service {
                 .scan
                 .parent(&claim.parent)
                 .map_or_else(|| claim.parent.clone(), crate::model::Parent::card);
-            devices.push(DevicePlan { reused: choice.reuse.is_some(), ..DevicePlan::of_claim(&claim, card) });
+            devices.push(DevicePlan { claim: claim.clone(), card, reused: choice.reuse.is_some() });
             claims.push(claim);
         }
         Chosen { claims, devices }

@@ -73,7 +73,10 @@ impl Service {
         if changes.is_empty() {
             return;
         }
+        let before = self.store.books();
         match self.store.observe(changes) {
+            // An operation that ended in this moment has written the same already.
+            Ok(()) if before.claims_of(instance).eq(self.store.books().claims_of(instance)) => {}
             Ok(()) => {
                 tracing::info!(%instance, running, "its domain changed by itself");
                 self.tell(Change::Claim(instance));

@@ -110,7 +110,7 @@ impl Service {
     fn ended(&self, row: &SagaRow, ending: &Ending) {
         match ending {
             Ending::Done(_) => {
-                tracing::info!(job = %row.id, op = %row.op, instance = %row.instance, "operation done")
+                tracing::info!(job = %row.id, op = %row.op, instance = %row.instance, "operation done");
             }
             Ending::Failed(fault) => {
                 tracing::error!(job = %row.id, op = %row.op, instance = %row.instance, kind = %fault.kind, "operation failed, all undone: {fault}");

@@ -76,7 +76,7 @@ impl Service {
         let card = |claim: &Claim| {
             scan.parent(&claim.parent).map_or_else(|| claim.parent.clone(), crate::model::Parent::card)
         };
-        Ok(claims.map(|c| DevicePlan::of_claim(c, card(c))).collect())
+        Ok(claims.map(|c| DevicePlan { claim: c.clone(), card: card(c), reused: false }).collect())
     }
 }
 

@@ -2,35 +2,13 @@
 
 use std::collections::HashSet;
 
-use super::api::{ClaimView, DeviceView, InstanceView, MdevView, TypeView};
+use super::api::{DeviceView, InstanceView, MdevView, TypeView};
 use super::observe::{Observation, Usage};
 use crate::config::Config;
 use crate::model::{
-    Claim, Finding, FindingKind, HostScan, InventoryRecord, Mdev, MdevType, MdevUuid, Parent, ParentAddr,
+    ClaimView, Finding, FindingKind, HostScan, InventoryRecord, Mdev, MdevType, Parent, ParentAddr,
 };
 use crate::store::Books;
-
-/// libvirt's name of a mediated device; for people only, never parsed.
-pub(super) fn device_name(uuid: MdevUuid, parent: &ParentAddr) -> String {
-    let plain: String =
-        format!("{uuid}_{parent}").chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-    format!("mdev_{plain}")
-}
-
-/// One claim.
-pub(super) fn claim_view(claim: &Claim) -> ClaimView {
-    ClaimView {
-        device: device_name(claim.uuid, &claim.parent),
-        uuid: claim.uuid,
-        address: None,
-        parent: claim.parent.clone(),
-        mdev_type: claim.mdev_type.clone(),
-        type_name: claim.type_name.clone(),
-        trait_name: claim.traits.first().cloned(),
-        state: claim.state,
-        role: claim.role,
-    }
-}
 
 /// All instances with their claims.
 pub(super) fn instance_views(books: &Books) -> Vec<InstanceView> {
@@ -39,7 +17,7 @@ pub(super) fn instance_views(books: &Books) -> Vec<InstanceView> {
         .map(|i| InstanceView {
             uuid: i.uuid,
             name: i.name.clone(),
-            claims: books.claims_of(i.uuid).map(claim_view).collect(),
+            claims: books.claims_of(i.uuid).map(ClaimView::from).collect(),
         })
         .collect()
 }

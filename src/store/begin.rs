@@ -7,7 +7,7 @@ use rusqlite::{Connection, params};
 use super::change::{self, Change};
 use super::error::{Missing, StoreError};
 use super::journal::{self, Entry};
-use super::writer::Turn;
+use super::tables::Turn;
 use super::{Books, Ledger, Store, reads, rows};
 use crate::model::{
     Claim, ClaimState, Fault, Instance, JobId, OwnDevice, SagaRow, SagaState, StepEvent, Usec,

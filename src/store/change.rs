@@ -1,7 +1,7 @@
 //! Changes of the books, and what is legal among them.
 
 use super::error::{Missing, StoreError};
-use super::writer::Turn;
+use super::tables::Turn;
 use crate::model::{
     Claim, ClaimEvent, ClaimId, ClaimState, InstanceUuid, MdevUuid, OwnDevice, ParentAddr, Usec,
 };

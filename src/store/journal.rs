@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::change::{self, Change};
 use super::error::{Missing, StoreError};
 use super::ledger::{Ledger, Line};
-use super::writer::Turn;
+use super::tables::Turn;
 use super::{Store, reads};
 use crate::model::{JobId, SagaState, StepEvent, Usec};
 

@@ -1,6 +1,6 @@
 //! The books and the journal on disk: the only SQL of the house (rank 1).
 //!
-//! 1. One writer per directory, kept by a lock file; requests that meet share one transaction and one sync ([`writer`]).
+//! 1. One writer per directory, kept by a lock file; requests that meet share one transaction and one sync (writer.rs).
 //! 2. A call that returned `Ok` is on disk; a call that returned an error changed nothing.
 //! 3. Claim states move only through [`ClaimState::after`], steps only through [`StepStatus::after`], sagas only
 //!    through [`SagaState::after`]; an illegal move aborts the transaction.

@@ -18,15 +18,28 @@ pub(super) fn bring_up_to_date(conn: &mut Connection) -> Result<(), StoreError> 
     if found > known {
         return Err(StoreError::SchemaTooNew { found, known });
     }
-    // Damage is found at the start, not by a strange action later.
-    let verdict: String = conn.pragma_query_value(None, "quick_check", |row| row.get(0))?;
-    if verdict != "ok" {
-        return Err(StoreError::Corrupt(verdict));
-    }
+    check(conn)?;
     Migrations::from_slice(FILES).to_latest(conn).map_err(|err| {
         if let rusqlite_migration::Error::RusqliteError { err, .. } = err {
             return err.into();
         }
         StoreError::Corrupt(err.to_string())
     })
+}
+
+/// Damage is found at the start, not by a strange action later.
+fn check(conn: &Connection) -> Result<(), StoreError> {
+    let verdict: String = conn.pragma_query_value(None, "quick_check", |row| row.get(0))?;
+    if verdict != "ok" {
+        return Err(StoreError::Corrupt(verdict));
+    }
+    let orphan: Option<String> = conn
+        .prepare("SELECT \"table\" FROM pragma_foreign_key_check LIMIT 1")?
+        .query_map([], |row| row.get(0))?
+        .next()
+        .transpose()?;
+    match orphan {
+        None => Ok(()),
+        Some(table) => Err(StoreError::Corrupt(format!("a row of {table} belongs to nothing"))),
+    }
 }

@@ -1,11 +1,45 @@
 //! Every write to the tables of the books: the row and its copy in memory, together.
 
-use rusqlite::params;
+use std::sync::Arc;
 
+use rusqlite::{Connection, params};
+
+use super::books::Books;
 use super::error::StoreError;
 use super::rows;
-use super::writer::Turn;
 use crate::model::{Claim, ClaimId, Instance, InstanceUuid, MdevUuid, OwnDevice, ParentAddr, Usec};
+
+/// What a piece of work may touch: the tables, and the copy of the books that it keeps in step with them.
+pub(super) struct Turn<'a> {
+    pub(super) conn: &'a Connection,
+    books: Arc<Books>,
+}
+
+impl<'a> Turn<'a> {
+    pub(super) fn new(conn: &'a Connection, books: Arc<Books>) -> Self {
+        Self { conn, books }
+    }
+
+    pub(super) fn books(&self) -> &Books {
+        &self.books
+    }
+
+    pub(super) fn keep_books(&self) -> Arc<Books> {
+        Arc::clone(&self.books)
+    }
+
+    pub(super) fn put_back(&mut self, books: Arc<Books>) {
+        self.books = books;
+    }
+
+    pub(super) fn into_books(self) -> Arc<Books> {
+        self.books
+    }
+
+    fn books_mut(&mut self) -> &mut Books {
+        Arc::make_mut(&mut self.books)
+    }
+}
 
 impl Turn<'_> {
     pub(super) fn insert_instance(&mut self, instance: Instance) -> Result<(), StoreError> {

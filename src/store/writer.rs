@@ -9,6 +9,7 @@ use rusqlite::{Connection, ErrorCode, TransactionBehavior, ffi};
 
 use super::books::Books;
 use super::error::StoreError;
+use super::tables::Turn;
 
 #[derive(Debug)]
 pub(super) struct Writer {
@@ -16,22 +17,6 @@ pub(super) struct Writer {
     queue: Mutex<Queue>,
     books: Mutex<Arc<Books>>,
     commits: AtomicU64,
-}
-
-/// What a piece of work may touch: the tables, and the copy of the books that it keeps in step with them.
-pub(super) struct Turn<'a> {
-    pub(super) conn: &'a Connection,
-    books: Arc<Books>,
-}
-
-impl Turn<'_> {
-    pub(super) fn books(&self) -> &Books {
-        &self.books
-    }
-
-    pub(super) fn books_mut(&mut self) -> &mut Books {
-        Arc::make_mut(&mut self.books)
-    }
 }
 
 /// Does the work and keeps its answer; false if it failed and has to be rolled back.
@@ -144,6 +129,12 @@ impl Writer {
         batch.verdict = self.in_one_transaction(&mut lock(&self.conn), works).err();
     }
 
+    /// How many requests wait for the next transaction.
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> usize {
+        lock(&self.queue).orders.len()
+    }
+
     /// The connection itself, for tests that break it.
     #[cfg(test)]
     pub(super) fn connection(&self) -> MutexGuard<'_, Connection> {
@@ -152,12 +143,12 @@ impl Writer {
 
     fn in_one_transaction(&self, conn: &mut Connection, works: Vec<Work>) -> Result<(), StoreError> {
         let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let mut turn = Turn { conn: &tx, books: self.books() };
+        let mut turn = Turn::new(&tx, self.books());
         let mut any = false;
         for work in works {
             any |= in_savepoint(&mut turn, work)?;
         }
-        let books = turn.books;
+        let books = turn.into_books();
         if !any {
             return Ok(tx.rollback()?);
         }
@@ -170,7 +161,7 @@ impl Writer {
 
 /// Whether the work stays. An error ends the whole transaction.
 fn in_savepoint(turn: &mut Turn<'_>, work: Work) -> Result<bool, StoreError> {
-    let before = Arc::clone(&turn.books);
+    let before = turn.keep_books();
     turn.conn.execute_batch("SAVEPOINT work")?;
     let good = work(turn);
     // A full disk may have ended the transaction, with the work of the others in it.
@@ -181,7 +172,7 @@ fn in_savepoint(turn: &mut Turn<'_>, work: Work) -> Result<bool, StoreError> {
         turn.conn.execute_batch("RELEASE work")?;
     } else {
         turn.conn.execute_batch("ROLLBACK TO work; RELEASE work")?;
-        turn.books = before;
+        turn.put_back(before);
     }
     Ok(good)
 }

@@ -47,6 +47,7 @@ pub struct Fake {
     pace: Pace,
     world: Mutex<World>,
     changes: broadcast::Sender<Change>,
+    heard: broadcast::Sender<String>,
 }
 
 impl Fake {
@@ -68,7 +69,13 @@ impl Fake {
             asked: Vec::new(),
             operations: Vec::new(),
         };
-        Arc::new(Self { pace, world: Mutex::new(world), changes: broadcast::channel(changes).0 })
+        let (changes, heard) = (broadcast::channel(changes).0, broadcast::channel(1024).0);
+        Arc::new(Self { pace, world: Mutex::new(world), changes, heard })
+    }
+
+    /// What it will be asked from now on, as in [`World::asked`].
+    pub fn listen(&self) -> broadcast::Receiver<String> {
+        self.heard.subscribe()
     }
 
     pub fn world(&self) -> MutexGuard<'_, World> {
@@ -145,7 +152,9 @@ impl Fake {
 
     fn ask(&self, line: String) -> Result<(), Fault> {
         let mut world = self.world();
-        world.asked.push(line);
+        world.asked.push(line.clone());
+        // Most tests do not listen.
+        let _ = self.heard.send(line);
         world.fault.clone().map_or(Ok(()), Err)
     }
 

@@ -63,7 +63,8 @@ tell() { printf '%s\n' "--- $*"; }
 expect() { # WHAT JSON-FILE JQ-FILTER [--arg NAME VALUE]... - the filter must give true
 	local what=$1 file=$2 filter=$3
 	shift 3
-	jq -e "$@" "$filter" "$file" >/dev/null || fail "$what; this does not hold: $filter, of $(jq -c . "$file" || cat "$file")"
+	# Slurped, since jq is content with an empty file.
+	jq -e -s "$@" "length == 1 and (.[0] | $filter)" "$file" >/dev/null || fail "$what; this does not hold: $filter, of $(jq -c . "$file" || cat "$file")"
 }
 
 record() { # FILE COMMAND... - the command's JSON
@@ -79,7 +80,7 @@ dbus-daemon --session --nofork --nopidfile --address="$address" >"$work/bus.log"
 bus_pid=$!
 await "$bus_pid" dbus-daemon test -S "$work/bus"
 
-DBUS_SESSION_BUS_ADDRESS=$address "$bin/mdevirtd" --session --sim "$scenario" --config mdevirt.toml --state-dir "$work/state" \
+"$bin/mdevirtd" --address "$address" --sim "$scenario" --host-name host-a --config mdevirt.toml --state-dir "$work/state" \
 	>"$work/mdevirtd.log" 2>&1 &
 daemon_pid=$!
 await "$daemon_pid" mdevirtd ctl status
@@ -126,6 +127,7 @@ expect "one slice of each card used" "$work/after" 'length == 2 and all(.used ==
 
 tell "Gold is sold out: the next one is refused, with the reason for each parent"
 sed -e 's/web-01/web-03/' -e '/<uuid>/d' web-01.xml >"$work/web-03.xml"
+echo "\$ mdevirtctl spawn web-03.xml --flavor $gold"
 code=0
 ctl spawn "$work/web-03.xml" --flavor "$gold" || code=$?
 echo "exit code $code"

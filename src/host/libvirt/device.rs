@@ -11,55 +11,15 @@ use tokio::time::{Instant, timeout_at};
 
 use super::error::{Doing, is_gone};
 use super::link::Session;
+use super::next::{Next, next};
 use super::nodedev::Listing;
 use super::{LibvirtHost, blocking};
 use super::{ffi, nodedev};
 use crate::host::HostError;
-use crate::model::{Mdev, MdevUuid, NewMdev, ParentAddr, TypeId};
+use crate::model::{Mdev, MdevUuid, NewMdev, ParentAddr};
 
 /// How long libvirt's list may stay behind the kernel; a udev event takes it a second at most.
 const SETTLE_LIMIT: Duration = Duration::from_secs(10);
-
-/// What is to be done for a device to be there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Next {
-    /// It is there.
-    Nothing,
-    /// It is active and has no definition.
-    Define,
-    /// It is defined here and nowhere else.
-    Start,
-    /// It is defined here and elsewhere, so it cannot be named by its UUID.
-    MakeDefined,
-    /// There is nothing of it.
-    Make,
-}
-
-/// # Errors
-/// `Refused` if the UUID belongs to another device.
-fn next(found: &[Mdev], new: &NewMdev) -> Result<Next, HostError> {
-    let taken = |mdev: &Mdev, how: &str| {
-        let (uuid, parent) = (mdev.uuid, &mdev.parent);
-        let type_id = mdev.type_id.as_ref().map_or("of unknown type", TypeId::as_str);
-        Err(HostError::Refused(format!(
-            "mdev {uuid} is {how} on {parent} ({type_id}); take another UUID or remove it"
-        )))
-    };
-    let (here, elsewhere): (Vec<&Mdev>, Vec<&Mdev>) =
-        found.iter().partition(|mdev| mdev.parent == new.parent);
-    if let Some(active) = elsewhere.iter().find(|mdev| mdev.active) {
-        return taken(active, "active");
-    }
-    match (here.first(), elsewhere.first()) {
-        (None, None) => Ok(Next::Make),
-        (None, Some(other)) => taken(other, "defined"),
-        (Some(mdev), _) if mdev.type_id.as_ref() != Some(&new.type_id) => taken(mdev, "there already"),
-        (Some(mdev), _) if mdev.active && mdev.defined => Ok(Next::Nothing),
-        (Some(mdev), _) if mdev.active => Ok(Next::Define),
-        (Some(_), None) => Ok(Next::Start),
-        (Some(_), Some(_)) => Ok(Next::MakeDefined),
-    }
-}
 
 fn named(uuid: MdevUuid, parent: &ParentAddr) -> String {
     format!("mdev {uuid} on {parent}")
@@ -74,7 +34,7 @@ impl LibvirtHost {
 
     async fn listed(&self, uuid: MdevUuid) -> Result<Vec<Mdev>, HostError> {
         let look = move |session: &Session| nodedev::mdevs(session, uuid);
-        let Listing { scan, broken, orphans } =
+        let Listing { scan, broken, orphans, .. } =
             self.link.call(Doing::read(format!("mdev {uuid}")), look).await?;
         // What could not be understood may be what is looked for. An orphan is known by its file, without one by nothing.
         let orphans = orphans.into_iter().map(|(_, finding)| finding).filter(|_| self.witness.is_none());
@@ -112,7 +72,7 @@ impl LibvirtHost {
         }
         if matches!(next, Next::Make | Next::Define) {
             let alone = found.iter().all(|mdev| mdev.parent == new.parent);
-            self.define(&what, xml, alone).await?;
+            self.define(new, xml, alone).await?;
         }
         self.settled(&what, new.uuid, &new.parent, |mdev| {
             mdev.is_some_and(|mdev| mdev.active && mdev.defined)
@@ -144,12 +104,20 @@ impl LibvirtHost {
 
     /// libvirt takes no wish for autostart from the XML, so that is a call of its own; one that a second definition of the
     /// UUID would make ambiguous.
-    async fn define(&self, what: &str, xml: String, alone: bool) -> Result<(), HostError> {
-        let define = move |session: &Session| {
-            let device = ffi::define(&session.conn, &xml)?;
-            if alone { ffi::autostart(&device) } else { Ok(()) }
+    async fn define(&self, new: &NewMdev, xml: String, alone: bool) -> Result<(), HostError> {
+        let what = named(new.uuid, &new.parent);
+        let define = move |session: &Session| ffi::define(&session.conn, &xml).map(|_| ());
+        self.link.call(Doing::define("define", what.as_str()), define).await?;
+        if !alone {
+            return Ok(());
+        }
+        let (uuid, key) = (new.uuid, new.parent.clone());
+        let autostart = move |session: &Session| match nodedev::object(session, uuid, &key)? {
+            Some((device, _)) => ffi::autostart(&device).map(|()| true),
+            None => Ok(false),
         };
-        self.link.call(Doing::define("define", what), define).await
+        let known = self.link.call(Doing::change("autostart", what.as_str()), autostart).await?;
+        if known { Ok(()) } else { Err(not_listed(&what)) }
     }
 
     pub(super) async fn unmake(&self, uuid: MdevUuid, parent: &ParentAddr) -> Result<(), HostError> {
@@ -160,8 +128,7 @@ impl LibvirtHost {
             self.destroy(uuid, parent).await?;
         }
         if here.defined {
-            let alone = found.iter().filter(|mdev| mdev.defined).count() == 1;
-            self.undefine(uuid, parent, alone).await?;
+            self.undefine(uuid, parent, &found).await?;
         }
         self.settled(&what, uuid, parent, |mdev| mdev.is_none()).await
     }
@@ -190,21 +157,24 @@ impl LibvirtHost {
         }
     }
 
-    async fn undefine(&self, uuid: MdevUuid, parent: &ParentAddr, alone: bool) -> Result<(), HostError> {
+    async fn undefine(&self, uuid: MdevUuid, parent: &ParentAddr, found: &[Mdev]) -> Result<(), HostError> {
         let what = named(uuid, parent);
         let key = parent.clone();
         let undefine = move |session: &Session| match nodedev::object(session, uuid, &key)? {
             Some((device, listed)) if listed.defined => ffi::undefine(&device).map(|()| true),
             Some(_) | None => Ok(false),
         };
-        if alone && self.link.call(Doing::change("undefine", what.as_str()), undefine).await? {
+        let files = match self.witness.clone() {
+            // Also those that are malformed, which libvirt does not list.
+            Some(witness) => blocking(move || Ok(witness.definitions.of(uuid)?.len())).await?,
+            None => found.iter().filter(|mdev| mdev.defined).count(),
+        };
+        if files <= 1 && self.link.call(Doing::change("undefine", what.as_str()), undefine).await? {
             return Ok(());
         }
         let Some(witness) = self.witness.clone() else {
-            let why = format!(
-                "cannot undefine {what}: another parent defines the same UUID; remove its definition there"
-            );
-            return Err(HostError::Refused(why));
+            let why = "another parent defines the same UUID; remove its definition there";
+            return Err(HostError::Refused(format!("cannot undefine {what}: {why}")));
         };
         let key = parent.clone();
         blocking(move || witness.definitions.remove(uuid, &key)).await
@@ -245,51 +215,4 @@ fn not_listed(what: &str) -> HostError {
     let why = "it is on this host, but libvirt's list does not have it so; repair what mdevctl cannot read, then restart \
                libvirtd";
     HostError::Unreadable { what: what.to_owned(), why: why.to_owned() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::DeviceApi;
-
-    fn seen(parent: &str, type_id: Option<&str>, active: bool, defined: bool) -> Mdev {
-        Mdev {
-            uuid: "1fc01460-67d7-4303-a5ea-69a57b994f50".parse().unwrap(),
-            parent: parent.parse().unwrap(),
-            type_id: type_id.map(|id| id.parse().unwrap()),
-            active,
-            defined,
-            parent_missing: false,
-            iommu_group: None,
-        }
-    }
-
-    #[test]
-    fn what_is_there_decides_what_is_done() {
-        let (a, b, kind) = ("0000:3b:00.0", "0000:86:00.0", Some("nvidia-231"));
-        let new = NewMdev {
-            uuid: "1fc01460-67d7-4303-a5ea-69a57b994f50".parse().unwrap(),
-            parent: a.parse().unwrap(),
-            type_id: "nvidia-231".parse().unwrap(),
-            device_api: DeviceApi::VfioPci,
-        };
-        let done = |found: &[Mdev]| next(found, &new).unwrap();
-        assert_eq!(done(&[]), Next::Make);
-        assert_eq!(done(&[seen(a, kind, true, true)]), Next::Nothing);
-        assert_eq!(done(&[seen(a, kind, true, false)]), Next::Define);
-        assert_eq!(done(&[seen(a, kind, false, true)]), Next::Start);
-        assert_eq!(done(&[seen(a, kind, false, true), seen(b, kind, false, true)]), Next::MakeDefined);
-        assert_eq!(done(&[seen(a, kind, true, true), seen(b, kind, false, true)]), Next::Nothing);
-        for other in [
-            vec![seen(b, kind, true, false)],
-            vec![seen(a, kind, false, true), seen(b, kind, true, true)],
-            vec![seen(b, kind, false, true)],
-            vec![seen(a, Some("nvidia-232"), true, true)],
-            vec![seen(a, None, true, true)],
-        ] {
-            let refused = next(&other, &new).unwrap_err();
-            let text = refused.to_string();
-            assert!(matches!(refused, HostError::Refused(_)) && text.contains("1fc01460"), "{text}");
-        }
-    }
 }

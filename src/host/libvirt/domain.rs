@@ -30,6 +30,18 @@ impl Hypervisor for LibvirtHost {
         self.link.call(Doing::read(subject(uuid)), look).await
     }
 
+    async fn find_domain(&self, uuid: InstanceUuid, name: &str) -> Result<Option<InstanceUuid>, HostError> {
+        let name = name.to_owned();
+        let look = move |session: &Session| {
+            if lookup(session, uuid)?.is_some() {
+                return Ok(Some(uuid));
+            }
+            let named = session.conn.lookup_domain_by_name(&name).map(Some).or_else(none_if_gone)?;
+            named.map(|domain| domain.uuid().map(InstanceUuid)).transpose()
+        };
+        self.link.call(Doing::read(subject(uuid)), look).await
+    }
+
     async fn define(&self, xml: &str) -> Result<(), HostError> {
         let xml = xml.to_owned();
         let define = move |session: &Session| session.conn.define_domain_xml(&xml).map(|_| ());

@@ -156,11 +156,16 @@ fn has_no_room(text: &str) -> bool {
 }
 
 /// # Source
-/// libvirt `node_device_conf.c` and `node_device_driver.c`, 9.0 and 11.3: the parent named in the XML is unknown.
+/// libvirt `node_device_conf.c` and `node_device_driver.c`, 9.0 and 11.3: the parent named in the XML is unknown; mdevctl: it is
+/// there and no driver makes it a parent.
 fn has_no_parent(text: &str) -> bool {
-    ["invalid parent device", "unable to find parent device", "Unable to find address for parent device"]
-        .iter()
-        .any(|known| text.contains(known))
+    let known = [
+        "invalid parent device",
+        "unable to find parent device",
+        "Unable to find address for parent device",
+        "Unable to find parent device",
+    ];
+    known.iter().any(|known| text.contains(known))
 }
 
 enum InUse {
@@ -204,8 +209,15 @@ mod tests {
             "device not found: mediated device '1fc01460-67d7-4303-a5ea-69a57b994f50' not found",
         );
         assert!(matches!(missing, HostError::NotFound(text) if text.contains("1fc01460")));
-        let orphan = "unsupported configuration: invalid parent device 'pci_0000_77_00_0'";
-        assert_eq!(row(E::ConfigUnsupported, orphan), HostError::NotFound("the parent of mdev m".into()));
+        for (code, text) in [
+            (E::ConfigUnsupported, "unsupported configuration: invalid parent device 'pci_0000_77_00_0'"),
+            (
+                E::InternalError,
+                "internal error: Unable to create mediated device: Error: Unable to find parent device '0000:00:11.0'",
+            ),
+        ] {
+            assert_eq!(row(code, text), HostError::NotFound("the parent of mdev m".into()));
+        }
         let support = "this function is not supported by the connection driver: virNodeDeviceDefineXML";
         assert!(matches!(row(E::NoSupport, support), HostError::NotSupported(_)));
         let mdevctl = "internal error: Unable to start mediated device: Error: Multiple definitions found for u\nsee mdevctl";

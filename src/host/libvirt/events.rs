@@ -1,7 +1,8 @@
 //! Events of libvirt on their way to whoever listens.
 //!
 //! 1. The event loop is a thread of its own, as libvirt's default implementation wants it, and sleeps in poll without a
-//!    timeout while nothing happens: no timer is set on a local connection.
+//!    timeout while nothing happens: no timer is set here. libvirtd, as it is shipped, pings every client that has an event
+//!    loop once in 5 s, and the library answers; `keepalive_interval = -1` in libvirtd's configuration ends that.
 //! 2. An event only wakes. libvirt sends an update for every device at every refresh of its own, so node-device events are
 //!    folded: the first is passed on at once, then at most one in [`FOLD`].
 
@@ -12,6 +13,7 @@ use tokio::sync::{Notify, broadcast, watch};
 use uuid::Uuid;
 use virt::error::Error;
 
+use super::ffi;
 use crate::host::HostEvent;
 use crate::model::InstanceUuid;
 
@@ -83,6 +85,9 @@ impl Wakes {
 /// libvirt or the system could not start it; the reason.
 pub(super) fn start_loop() -> Result<(), String> {
     static STARTED: LazyLock<Result<(), String>> = LazyLock::new(|| {
+        if !ffi::initialise() {
+            return Err("libvirt's library cannot be initialised".to_owned());
+        }
         // Else libvirt prints every error to stderr.
         virt::error::clear_error_callback();
         virt::event::event_register_default_impl().map_err(|err| err.to_string())?;

@@ -11,6 +11,7 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use uuid::Uuid;
 use virt::connect::Connect;
@@ -22,6 +23,13 @@ use super::events::Wakes;
 
 unsafe extern "C" {
     fn free(memory: *mut c_void);
+}
+
+/// Prepares libvirt's library; everything else comes after this. Its own functions do so too, but for those of the event loop
+/// and of the last error, which then use a thread-local slot that belongs to somebody else.
+pub(super) fn initialise() -> bool {
+    // SAFETY: it may be called at any time, from any thread, more than once.
+    unsafe { sys::virInitialize() == 0 }
 }
 
 /// The names of all node devices with a capability. Unlike `list_all_node_devices` it makes libvirtd read no sysfs.
@@ -101,6 +109,8 @@ fn checked(answer: c_int) -> Result<c_int, Error> {
 pub(super) struct Watched {
     /// The connection.
     pub(super) conn: Connect,
+    /// The driver was found unable to tell whether a node device is active.
+    pub(super) stateless: AtomicBool,
     node_ids: Vec<c_int>,
     domain_ids: Vec<c_int>,
 }
@@ -109,7 +119,8 @@ impl Watched {
     /// Registers for the end of the connection and for node-device and domain events. A driver without events is no error:
     /// nothing changes there but through this connection.
     pub(super) fn new(conn: Connect, wakes: &Arc<Wakes>) -> Result<Self, Error> {
-        let mut watched = Self { conn, node_ids: Vec::new(), domain_ids: Vec::new() };
+        let stateless = AtomicBool::new(false);
+        let mut watched = Self { conn, stateless, node_ids: Vec::new(), domain_ids: Vec::new() };
         watched.on_close(wakes)?;
         watched.on_node_devices(wakes)?;
         watched.on_domains(wakes)?;

@@ -75,7 +75,8 @@ impl Link {
         self.attempts.borrow().session.as_ref().is_ok_and(|session| is_open(session))
     }
 
-    /// Runs libvirt calls on the current connection.
+    /// Runs libvirt calls on the current connection. `calls` may read as often as it likes and change one thing, for a call
+    /// that cannot be sent is told as if nothing had been done.
     ///
     /// # Errors
     /// `Unreachable` if nothing was sent, `OutcomeUnknown` if a change was sent and its answer is lost, else what libvirt said.

@@ -13,8 +13,9 @@
 //! | `ffi` | raw calls |
 //! | `error` | libvirt's codes and texts |
 //! | `parallel` | calls in flight |
-//! | `nodedev` | discovery |
-//! | `device` | making and removing a mediated device |
+//! | `nodedev` | discovery, as libvirt lists it |
+//! | `witness` | what the kernel and mdevctl's files say of the same |
+//! | `device`, `next` | making and removing a mediated device |
 //! | `domain` | domains |
 
 mod device;
@@ -23,6 +24,7 @@ mod error;
 mod events;
 mod ffi;
 mod link;
+mod next;
 mod nodedev;
 mod parallel;
 mod witness;
@@ -39,6 +41,7 @@ use crate::model::{Finding, HostScan, Mdev, MdevUuid, NewMdev, Parent, ParentAdd
 use crate::xml::render::Templates;
 use error::Doing;
 use link::{Link, Session};
+use nodedev::{Listing, Look};
 use witness::Witness;
 
 /// A host behind libvirt.
@@ -86,17 +89,17 @@ impl LibvirtHost {
 #[async_trait]
 impl NodeDevices for LibvirtHost {
     async fn scan(&self) -> Result<HostScan, HostError> {
-        let sysfs = self.sysfs();
-        let list = move |session: &Session| nodedev::scan(session, sysfs.as_ref());
+        let witness = self.witness.clone();
+        let list = move |session: &Session| {
+            let sysfs = witness.as_ref().map(|witness| &witness.sysfs);
+            let states = !witness.as_ref().is_some_and(Witness::knows_states);
+            Look { session, sysfs, states }.scan()
+        };
         let mut listing = self.link.call(Doing::read("node devices"), list).await?;
         if let Some(witness) = self.witness.clone() {
-            let completed = move || {
-                witness.complete(&mut listing);
-                Ok(listing)
-            };
-            listing = blocking(completed).await?;
+            listing = blocking(move || witness.complete(&mut listing).map(|()| listing)).await?;
         }
-        let nodedev::Listing { mut scan, broken, orphans } = listing;
+        let Listing { mut scan, broken, orphans, .. } = listing;
         scan.findings.extend(broken.into_iter().chain(orphans.into_iter().map(|(_, finding)| finding)));
         Ok(scan.sorted())
     }
@@ -107,9 +110,10 @@ impl NodeDevices for LibvirtHost {
             return Ok(all.into_iter().filter(|parent| parent.card() == *card).collect());
         };
         let sysfs = self.sysfs();
-        let look = move |session: &Session| nodedev::functions(session, sysfs.as_ref(), &functions);
-        let nodedev::Listing { scan, broken, .. } =
-            self.link.call(Doing::read(format!("card {card}")), look).await?;
+        let look = move |session: &Session| {
+            Look { session, sysfs: sysfs.as_ref(), states: false }.functions(&functions)
+        };
+        let Listing { scan, broken, .. } = self.link.call(Doing::read(format!("card {card}")), look).await?;
         if let Some(Finding { about, text, .. }) = broken.into_iter().next() {
             return Err(HostError::Unreadable { what: about, why: text });
         }

@@ -5,13 +5,13 @@
 //! was until libvirtd is restarted. So whether a mediated device is active is the kernel's word, whether it is defined the
 //! directory's, and each difference is told: what is there is not free, and what is gone is not there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::nodedev::Listing;
 use crate::host::HostError;
 use crate::host::mdevctl_d::{Definition, MdevctlDir};
 use crate::host::sysfs::{ActiveMdev, Sysfs, is_kernel_name_of};
-use crate::model::{Finding, FindingKind, Mdev, MdevUuid, Parent, TypeId};
+use crate::model::{Finding, FindingKind, Mdev, MdevUuid, Parent, PciAddress};
 
 /// The two places, below one root.
 #[derive(Debug, Clone)]
@@ -23,6 +23,8 @@ pub(super) struct Witness {
 /// What they say of mediated devices; a place that does not exist says nothing.
 #[derive(Default)]
 struct Facts {
+    /// The kernel's names of all parents.
+    parents: Option<Vec<String>>,
     active: Option<BTreeMap<MdevUuid, ActiveMdev>>,
     defined: Option<BTreeMap<MdevUuid, Vec<Definition>>>,
     malformed: Vec<Finding>,
@@ -34,14 +36,23 @@ impl Witness {
         Self { sysfs, definitions }
     }
 
-    /// Corrects what libvirt lists, with findings. A place that cannot be read is a finding too.
-    pub(super) fn complete(&self, listing: &mut Listing) {
-        for step in [Self::parents, Self::virtual_functions, Self::mdevs] {
+    /// Whether it knows the state of every mediated device, so that libvirt need not be asked.
+    pub(super) fn knows_states(&self) -> bool {
+        self.sysfs.has_mdev_bus() && self.definitions.exists()
+    }
+
+    /// Corrects what libvirt lists, with findings.
+    ///
+    /// # Errors
+    /// `Unreadable` if the state of mediated devices cannot be read; what else cannot be read is a finding.
+    pub(super) fn complete(&self, listing: &mut Listing) -> Result<(), HostError> {
+        for step in [Self::parents, Self::virtual_functions] {
             if let Err(err) = step(self, listing) {
                 let text = format!("{err}; what libvirt lists could not be compared with it");
                 listing.scan.findings.push(Finding::new(FindingKind::Unknown, "this host", text));
             }
         }
+        self.mdevs(listing)
     }
 
     /// Corrects what libvirt lists under this UUID.
@@ -51,18 +62,25 @@ impl Witness {
     pub(super) fn complete_one(&self, uuid: MdevUuid, mdevs: &mut Vec<Mdev>) -> Result<(), HostError> {
         let mut facts = Facts::default();
         if self.sysfs.has_mdev_bus() {
+            facts.parents = Some(self.sysfs.mdev_bus()?);
             facts.active =
                 Some(self.sysfs.active_mdev(uuid)?.map(|found| (uuid, found)).into_iter().collect());
         }
         if self.definitions.exists() {
             facts.defined = Some([(uuid, self.definitions.of(uuid)?)].into());
         }
-        self.correct(&facts, &[], mdevs).map(|_| ())
+        self.correct(&facts, &[], true, mdevs).map(|_| ())
     }
 
     fn parents(&self, Listing { scan, .. }: &mut Listing) -> Result<(), HostError> {
+        let listed: BTreeSet<PciAddress> =
+            scan.parents.iter().filter_map(|parent| parent.addr.pci()).collect();
         for name in self.sysfs.mdev_bus()? {
-            if !scan.parents.iter().any(|parent| is_kernel_name_of(&name, &parent.addr)) {
+            let is_listed = match name.parse() {
+                Ok(addr) => listed.contains(&addr),
+                Err(_) => scan.parents.iter().any(|parent| is_kernel_name_of(&name, &parent.addr)),
+            };
+            if !is_listed {
                 let text = "the kernel has it as an mdev parent, libvirt does not list it: one of its attributes may be \
                             unreadable; what it could make is not known";
                 scan.findings.push(Finding::new(FindingKind::Unknown, &name, text));
@@ -85,10 +103,10 @@ impl Witness {
         Ok(())
     }
 
-    fn mdevs(&self, Listing { scan, orphans, .. }: &mut Listing) -> Result<(), HostError> {
+    fn mdevs(&self, Listing { scan, orphans, states, .. }: &mut Listing) -> Result<(), HostError> {
         let mut facts = self.facts()?;
         scan.findings.append(&mut facts.malformed);
-        let mut differences = self.correct(&facts, &scan.parents, &mut scan.mdevs)?;
+        let mut differences = self.correct(&facts, &scan.parents, *states, &mut scan.mdevs)?;
         // libvirt lists an orphan without its parent; the directory knows it.
         differences.unlisted.retain(|(uuid, _)| !orphans.iter().any(|(orphan, _)| orphan == uuid));
         orphans
@@ -101,6 +119,7 @@ impl Witness {
     fn facts(&self) -> Result<Facts, HostError> {
         let mut facts = Facts::default();
         if self.sysfs.has_mdev_bus() {
+            facts.parents = Some(self.sysfs.mdev_bus()?);
             let active = facts.active.insert(BTreeMap::new());
             for uuid in self.sysfs.active_mdevs()? {
                 // One that is gone by now is gone.
@@ -122,68 +141,72 @@ impl Witness {
         &self,
         facts: &Facts,
         parents: &[Parent],
+        told: bool,
         mdevs: &mut Vec<Mdev>,
     ) -> Result<Differences, HostError> {
         let mut differences = Differences::default();
         for mdev in mdevs.iter_mut() {
-            facts.correct(mdev, &mut differences);
+            facts.correct(mdev, told, &mut differences);
         }
         mdevs.retain(|mdev| mdev.active || mdev.defined);
         for (uuid, found) in facts.active.iter().flatten() {
-            if let Some(mdev) = self.unknown(*uuid, &found.parent, found.type_id.as_ref(), parents, mdevs)? {
-                differences.not_active.push((*uuid, found.parent.clone()));
-                mdevs.push(Mdev { active: true, parent_missing: false, ..mdev });
-            }
+            let Some(mdev) = self.left_out(*uuid, &found.parent, parents, mdevs)? else { continue };
+            differences.not_active.push((*uuid, found.parent.clone()));
+            mdevs.push(Mdev { type_id: found.type_id.clone(), active: true, ..mdev });
         }
         for file in facts.defined.iter().flat_map(BTreeMap::values).flatten() {
-            let known = mdevs
-                .iter_mut()
-                .find(|mdev| mdev.uuid == file.uuid && is_kernel_name_of(&file.parent, &mdev.parent));
-            if let Some(mdev) = known {
+            if let Some(mdev) = mdevs.iter_mut().find(|mdev| file.is_of(mdev)) {
                 mdev.defined = true;
-            } else if file.type_id.is_some()
-                && let Some(mdev) =
-                    self.unknown(file.uuid, &file.parent, file.type_id.as_ref(), parents, mdevs)?
-            {
+                continue;
+            }
+            let Some(mdev) = self.left_out(file.uuid, &file.parent, parents, mdevs)? else { continue };
+            if file.type_id.is_some() {
                 differences.unlisted.push((file.uuid, file.parent.clone()));
-                mdevs.push(Mdev { defined: true, ..mdev });
+                let parent_missing = !facts.has_parent(&file.parent, parents);
+                mdevs.push(Mdev { type_id: file.type_id.clone(), defined: true, parent_missing, ..mdev });
             }
         }
         Ok(differences)
     }
 
-    /// A device that is not in the list and whose parent has a name in libvirt.
-    fn unknown(
+    /// A device that libvirt does not list, if it is one and its parent has a name in libvirt.
+    fn left_out(
         &self,
         uuid: MdevUuid,
         parent: &str,
-        type_id: Option<&TypeId>,
         parents: &[Parent],
         mdevs: &[Mdev],
     ) -> Result<Option<Mdev>, HostError> {
         if mdevs.iter().any(|mdev| mdev.uuid == uuid && is_kernel_name_of(parent, &mdev.parent)) {
             return Ok(None);
         }
-        let listed = parents.iter().find(|known| is_kernel_name_of(parent, &known.addr));
-        let addr = match listed {
+        let addr = match parents.iter().find(|known| is_kernel_name_of(parent, &known.addr)) {
             Some(known) => Some(known.addr.clone()),
             None => self.sysfs.parent_called(parent)?,
         };
-        let parent_missing = listed.is_none() && !self.sysfs.mdev_bus()?.iter().any(|name| name == parent);
         Ok(addr.map(|parent| Mdev {
             uuid,
             parent,
-            type_id: type_id.cloned(),
+            type_id: None,
             active: false,
             defined: false,
-            parent_missing,
+            parent_missing: false,
             iommu_group: None,
         }))
     }
 }
 
 impl Facts {
-    fn correct(&self, mdev: &mut Mdev, differences: &mut Differences) {
+    /// Whether the parent that the kernel calls `name` is there.
+    fn has_parent(&self, name: &str, listed: &[Parent]) -> bool {
+        match &self.parents {
+            Some(names) => names.iter().any(|known| known == name),
+            None => listed.iter().any(|known| is_kernel_name_of(name, &known.addr)),
+        }
+    }
+
+    /// `told`: libvirt was asked for the state that `mdev` has.
+    fn correct(&self, mdev: &mut Mdev, told: bool, differences: &mut Differences) {
         let (active, defined) = (mdev.active, mdev.defined);
         let is_its = |name: &str| is_kernel_name_of(name, &mdev.parent);
         if let Some(known) = &self.active {
@@ -196,15 +219,20 @@ impl Facts {
             let files = known.get(&mdev.uuid).into_iter().flatten();
             mdev.defined = files.into_iter().any(|file| is_its(&file.parent));
         }
-        let key = || (mdev.uuid, mdev.parent.to_string());
-        match (mdev.active, active) {
-            (true, false) => differences.not_active.push(key()),
-            (false, true) => differences.stale.push(key()),
-            (false, false) if defined && !mdev.defined => differences.stale.push(key()),
-            (true, true) | (false, false) => {}
+        if let Some(parents) = &self.parents {
+            // libvirt still names a parent that has lost its driver.
+            mdev.parent_missing |= !mdev.active && !parents.iter().any(|name| is_its(name));
         }
-        if mdev.defined && !defined {
+        let key = || (mdev.uuid, mdev.parent.to_string());
+        if mdev.active && !active && told {
+            differences.not_active.push(key());
+        }
+        if mdev.defined && !defined && told {
             differences.unlisted.push(key());
+        }
+        let still_as_told = mdev.active || (mdev.defined && !active);
+        if !still_as_told {
+            differences.stale.push(key());
         }
     }
 }

@@ -29,6 +29,9 @@ impl Sysfs {
     /// # Source
     /// Linux `Documentation/ABI/testing/sysfs-bus-vfio-mdev`: `description` is optional.
     pub fn describe(&self, parent: &mut Parent) -> Result<(), HostError> {
+        if parent.types.is_empty() {
+            return Ok(());
+        }
         let Some((directory, inode)) = self.types_of(&parent.addr)? else { return Ok(()) };
         let mut known = self.described.take(&parent.addr, parent.driver.as_deref(), inode);
         for offered in &mut parent.types {
@@ -45,10 +48,12 @@ impl Sysfs {
 
     /// The directory of a parent's types and its inode number.
     fn types_of(&self, addr: &ParentAddr) -> Result<Option<(String, u64)>, HostError> {
-        if let Some(pci) = addr.pci()
-            && let Some(found) = self.types_below(&super::pci(pci))?
-        {
-            return Ok(Some(found));
+        if let Some(pci) = addr.pci() {
+            let found = self.types_below(&super::pci(pci))?;
+            return found.map_or_else(
+                || self.types_below(&format!("sys/class/mdev_bus/{pci}")),
+                |found| Ok(Some(found)),
+            );
         }
         let names = self.mdev_bus()?;
         let Some(name) = names.iter().find(|name| is_kernel_name_of(name, addr)) else { return Ok(None) };

@@ -58,7 +58,7 @@ impl Step for DefineDomain {
                     format!("{what}: {why}"),
                 )));
             }
-            Seen::Absent => {}
+            Seen::Absent | Seen::Partial => {}
         }
         self.host.hypervisor.define(&self.xml).await.map_err(|e| step_error(&what, &e))?;
         Ok(json!({ "domain": self.params.instance }))

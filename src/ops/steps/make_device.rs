@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{claim, remove_when_closed};
 use crate::host::HostError;
-use crate::model::{ClaimEvent, Fault, FaultKind, Mdev, MdevType, Parent};
+use crate::model::{Claim, ClaimEvent, Fault, FaultKind, Mdev, MdevType, Parent};
 use crate::ops::{DevicePlan, Host, step_error};
 use crate::saga::{Part, Seen, Step, StepError};
 use crate::store::Change;
@@ -36,13 +36,17 @@ impl MakeDevice {
         Self { host: host.clone(), part, device: device.clone(), on_undo }
     }
 
+    fn claim(&self) -> &Claim {
+        &self.device.claim
+    }
+
     fn what(&self) -> String {
-        format!("make {} {} on {}", self.device.type_name, self.device.uuid, self.device.parent)
+        format!("make {} {} on {}", self.claim().type_name, self.claim().uuid, self.claim().parent)
     }
 
     async fn look(&self) -> Result<Seen, StepError> {
-        let found = self.host.nodes.find(self.device.uuid).await.map_err(|e| self.unknown(&e))?;
-        Ok(judge(&self.device, &found))
+        let found = self.host.nodes.find(self.claim().uuid).await.map_err(|e| self.unknown(&e))?;
+        Ok(judge(self.claim(), &found))
     }
 
     /// A look that failed says nothing about the device.
@@ -52,7 +56,8 @@ impl MakeDevice {
 
     /// Availability is the hardware's word at this moment, never a cached one.
     async fn check_room(&self) -> Result<(), StepError> {
-        let DevicePlan { card, parent, type_id, type_name, .. } = &self.device;
+        let DevicePlan { card, claim: Claim { parent, mdev_type: type_id, type_name, .. }, .. } =
+            &self.device;
         let functions = self.host.nodes.scan_card(card).await.map_err(|e| step_error(&self.what(), &e))?;
         let refuse =
             |kind, why: String| Err(StepError::Fault(Fault::new(kind, format!("{}: {why}", self.what()))));
@@ -92,12 +97,14 @@ fn bound_to(functions: &[Parent], wanted: &MdevType) -> Option<String> {
 }
 
 /// What was found under the UUID against what was asked for.
-fn judge(device: &DevicePlan, found: &[Mdev]) -> Seen {
+fn judge(claim: &Claim, found: &[Mdev]) -> Seen {
     let active = found.iter().find(|m| m.active);
     match active {
+        // A definition without a device: its making or its removal was cut off half way.
+        None if found.iter().any(|m| m.parent == claim.parent) => Seen::Partial,
         None => Seen::Absent,
-        Some(m) if m.parent != device.parent => Seen::Foreign(format!("{} exists on {}", m.uuid, m.parent)),
-        Some(m) if m.type_id.as_ref().is_some_and(|id| *id != device.type_id) => {
+        Some(m) if m.parent != claim.parent => Seen::Foreign(format!("{} exists on {}", m.uuid, m.parent)),
+        Some(m) if m.type_id.as_ref().is_some_and(|id| *id != claim.mdev_type) => {
             Seen::Foreign(format!("{} exists with another type", m.uuid))
         }
         Some(m) => Seen::Done(json!({ "uuid": m.uuid, "parent": m.parent })),
@@ -127,7 +134,9 @@ impl Step for MakeDevice {
         self.host.nodes.create(&self.device.as_new()).await.map_err(|e| step_error(&self.what(), &e))?;
         match self.look().await? {
             Seen::Done(out) => Ok(out),
-            Seen::Absent => Err(StepError::Unknown(format!("{}: it is not listed yet", self.what()))),
+            Seen::Absent | Seen::Partial => {
+                Err(StepError::Unknown(format!("{}: it is not listed yet", self.what())))
+            }
             Seen::Foreign(why) => Err(StepError::Fault(Fault::new(FaultKind::HostRefused, why))),
         }
     }
@@ -140,12 +149,12 @@ impl Step for MakeDevice {
     }
 
     fn done_changes(&self, _out: &Value) -> Vec<Change> {
-        vec![claim(self.device.claim, ClaimEvent::Created)]
+        vec![claim(self.claim().id, ClaimEvent::Created)]
     }
 
     fn undone_changes(&self) -> Vec<Change> {
         match self.on_undo {
-            OnUndo::Remove => vec![claim(self.device.claim, ClaimEvent::Uncreated)],
+            OnUndo::Remove => vec![claim(self.claim().id, ClaimEvent::Uncreated)],
             OnUndo::Keep => Vec::new(),
         }
     }

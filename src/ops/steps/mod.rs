@@ -31,11 +31,11 @@ const CLOSE_DEADLINE: Duration = Duration::from_secs(15);
 /// Removes a device; one that is open is waited for, then reported, never forced.
 async fn remove_when_closed(host: &Host, device: &DevicePlan) -> Result<(), StepError> {
     let _one_at_a_time = host.cards.hold(&device.card).await;
-    let what = format!("remove {} from {}", device.uuid, device.parent);
+    let what = format!("remove {} from {}", device.claim.uuid, device.claim.parent);
     let mut pause = Duration::from_millis(50);
     let deadline = Instant::now() + CLOSE_DEADLINE;
     loop {
-        match host.nodes.remove(device.uuid, &device.parent).await {
+        match host.nodes.remove(device.claim.uuid, &device.claim.parent).await {
             Err(HostError::InUse(_)) if Instant::now() < deadline => {
                 // The kernel has no event for the closing of a VFIO group; this wait is bounded.
                 tokio::time::sleep(pause).await;
@@ -48,7 +48,7 @@ async fn remove_when_closed(host: &Host, device: &DevicePlan) -> Result<(), Step
 
 /// The same event for the claims of all devices.
 fn claims(devices: &[DevicePlan], event: ClaimEvent) -> Vec<Change> {
-    devices.iter().map(|d| claim(d.claim, event)).collect()
+    devices.iter().map(|d| claim(d.claim.id, event)).collect()
 }
 
 fn claim(claim: ClaimId, event: ClaimEvent) -> Change {
@@ -58,7 +58,7 @@ fn claim(claim: ClaimId, event: ClaimEvent) -> Change {
 /// Whether a domain is the one we wrote: it names all the devices of the operation.
 fn is_ours(domain: &Domain, devices: &[DevicePlan]) -> bool {
     match DomainDoc::parse(&domain.xml) {
-        Ok(doc) => devices.iter().all(|d| doc.mdev(d.uuid).is_some()),
+        Ok(doc) => devices.iter().all(|d| doc.mdev(d.claim.uuid).is_some()),
         Err(_) => false,
     }
 }

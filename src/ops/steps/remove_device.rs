@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use super::remove_when_closed;
-use crate::model::ClaimEvent;
+use crate::model::{Claim, ClaimEvent};
 use crate::ops::{DevicePlan, Host};
 use crate::saga::{Part, Seen, Step, StepError};
 use crate::store::Change;
@@ -35,15 +35,16 @@ impl Step for RemoveDevice {
     }
 
     async fn seen(&self) -> Result<Seen, StepError> {
-        let found = self.host.nodes.find(self.device.uuid).await;
-        let found = found.map_err(|e| StepError::Unknown(format!("look for {}: {e}", self.device.uuid)))?;
-        let there = found.iter().any(|m| m.parent == self.device.parent);
-        Ok(if there { Seen::Absent } else { Seen::Done(json!({ "removed": self.device.uuid })) })
+        let found = self.host.nodes.find(self.device.claim.uuid).await;
+        let found =
+            found.map_err(|e| StepError::Unknown(format!("look for {}: {e}", self.device.claim.uuid)))?;
+        let there = found.iter().any(|m| m.parent == self.device.claim.parent);
+        Ok(if there { Seen::Absent } else { Seen::Done(json!({ "removed": self.device.claim.uuid })) })
     }
 
     async fn run(&self) -> Result<Value, StepError> {
         remove_when_closed(&self.host, &self.device).await?;
-        Ok(json!({ "removed": self.device.uuid }))
+        Ok(json!({ "removed": self.device.claim.uuid }))
     }
 
     /// A device that is gone stays gone: this step is only used past the point of no return.
@@ -52,10 +53,10 @@ impl Step for RemoveDevice {
     }
 
     fn done_changes(&self, _out: &Value) -> Vec<Change> {
-        let DevicePlan { claim, uuid, parent, .. } = &self.device;
+        let Claim { id, uuid, parent, .. } = &self.device.claim;
         vec![
-            Change::Claim { claim: *claim, event: ClaimEvent::Release },
-            Change::ClaimGone(*claim),
+            Change::Claim { claim: *id, event: ClaimEvent::Release },
+            Change::ClaimGone(*id),
             Change::DeviceForgotten { uuid: *uuid, parent: parent.clone() },
         ]
     }

@@ -1,5 +1,6 @@
 //! Crashes: at every point, twice in a row, on the way back; and shutdown, which is one with manners.
 
+use super::house::*;
 use super::world::*;
 use crate::model::SagaState;
 use crate::saga::{Action, Interrupted};

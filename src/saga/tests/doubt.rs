@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::house::*;
 use super::world::*;
 use crate::model::SagaState;
 use crate::saga::{Action, Ending, Interrupted};

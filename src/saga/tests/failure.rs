@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::house::*;
 use super::world::*;
 use crate::model::{FaultKind, SagaState, StepEvent};
 use crate::saga::{Action, Ending, Seen};

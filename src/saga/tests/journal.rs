@@ -1,5 +1,6 @@
 //! Journals that cannot be followed: stuck with the reason, nothing done.
 
+use super::house::*;
 use super::world::*;
 use crate::model::{FaultKind, SagaState};
 use crate::saga::Ending;
@@ -18,7 +19,7 @@ async fn crashed(statement: &str) -> House {
     let mut house = House::begun();
     house.die_at("spawn.define.before_effect", false).await;
     house.world.log.lock().unwrap().clear();
-    house.seen = House::begun().seen;
+    house.seen = Recorder::new();
     sql(house.store(), statement);
     house
 }

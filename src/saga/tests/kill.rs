@@ -2,8 +2,10 @@
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
+use std::process::Stdio;
 use std::sync::Arc;
 
+use super::house::*;
 use super::world::*;
 use crate::model::SagaState;
 use crate::saga::{FailPoints, Runner};
@@ -15,7 +17,7 @@ const DIR: &str = "MDEVIRT_TEST_DIR";
 #[ignore = "started by the_process_dies_anywhere, in a process of its own"]
 async fn child() {
     let dir = std::env::var(DIR).unwrap();
-    let points: FailPoints = std::env::var(FailPoints::VARIABLE).unwrap().parse().unwrap();
+    let points = FailPoints::from_environment().unwrap();
     let house = House::at(tempfile::tempdir().unwrap());
     let store = Arc::new(fixture::open(Path::new(&dir)));
     store.begin(begin()).unwrap();
@@ -27,12 +29,17 @@ async fn child() {
 
 #[allow(clippy::disallowed_methods, reason = "this test starts itself")]
 fn die_in(dir: &Path, points: &str) {
-    let output = std::process::Command::new(std::env::current_exe().unwrap())
+    let starting = fixture::STARTING.write();
+    let child = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["saga::tests::kill::child", "--exact", "--ignored", "--nocapture"])
         .env(DIR, dir)
         .env(FailPoints::VARIABLE, points)
-        .output()
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
         .unwrap();
+    drop(starting);
+    let output = child.wait_with_output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.signal(), Some(6), "{points}: {}: {text}", output.status);
 }

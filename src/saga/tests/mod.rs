@@ -3,6 +3,7 @@
 mod crash;
 mod doubt;
 mod failure;
+mod house;
 mod journal;
 mod kill;
 mod plan;

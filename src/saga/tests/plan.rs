@@ -93,7 +93,11 @@ fn what_cannot_be_is_named() {
         (SagaState::Running, "1 started".to_owned(), "\"create_device.1\" began before the one before it"),
         (SagaState::Running, "0 started, 1 started".into(), "began before the one before it was done"),
         (SagaState::Running, "0 started, 0 failed".into(), "step 0 is Failed in a saga that goes forward"),
-        (SagaState::Running, format!("{TWO_DONE}, 1 undo-started"), "began before"),
+        (
+            SagaState::Running,
+            format!("{TWO_DONE}, 1 undo-started"),
+            "step 1 is Undoing in a saga that goes forward",
+        ),
         (SagaState::Running, "0 done".into(), "event done after Never"),
         (SagaState::Unwinding, TWO_DONE.into(), "no step failed"),
         (SagaState::Unwinding, format!("{all}, 4 failed"), "past its point of no return, from step 4"),

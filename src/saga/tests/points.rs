@@ -20,7 +20,7 @@ fn nonsense_is_named() {
 
 #[tokio::test]
 async fn the_second_time_only() {
-    let mut house = super::world::House::begun();
+    let mut house = super::house::House::begun();
     house.points = std::sync::Arc::new(
         " spawn.create_device.0.after_effect=pause@7; spawn.define.before_effect=unknown@2 ;"
             .parse::<FailPoints>()
@@ -28,9 +28,13 @@ async fn the_second_time_only() {
     );
     house.points.arm("spawn.define.after_effect", crate::saga::Action::Unknown, Some(1));
     house.world.next_seen.lock().unwrap().insert("define".into(), crate::saga::Seen::Absent);
-    house.run().await.unwrap();
+    let (end, ()) = tokio::join!(house.run(), async {
+        house.seen.until_waiting().await;
+        house.wake.ring();
+    });
+    end.unwrap();
     house.assert_complete();
-    // The first try passed, its answer was lost; the second one did not come to pass; the third look found it.
+    // The answer of the first try was lost, the second try did not come to pass, the last look found the effect.
     assert_eq!(house.world.count("run define"), 1);
     assert_eq!(house.world.count("seen define"), 2);
 }

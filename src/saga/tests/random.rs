@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::house::*;
 use super::world::*;
 use crate::model::{ClaimState, SagaState};
 use crate::saga::{Action, Interrupted};
@@ -84,6 +85,7 @@ proptest! {
     fn every_life_ends_well(mishaps in prop::collection::vec(mishap(), 0..7)) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let mut house = House::begun();
+        house.seen.bell = Some(std::sync::Arc::clone(&house.wake));
         runtime.block_on(live_through(&mut house, &mishaps));
         check(&house);
     }

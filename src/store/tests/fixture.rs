@@ -1,15 +1,17 @@
 //! Values to book, and a store in a directory of its own.
 
-use std::sync::Arc;
+use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, RwLock};
 
+use rusqlite::{Connection, OpenFlags};
 use uuid::Uuid;
 
 use crate::model::{
     Claim, ClaimId, ClaimRole, ClaimState, Clock, DeviceApi, DomainOwner, Instance, InstanceUuid, JobId,
     MdevUuid, OpKind, OwnDevice, ResourceClass, SagaRow, SagaState, Usec,
 };
-use crate::store::{Begin, Store};
+use crate::store::{Begin, Store, StoreError};
 
 /// Time that moves by one microsecond whenever somebody looks.
 #[derive(Debug, Default)]
@@ -21,8 +23,17 @@ impl Clock for TestClock {
     }
 }
 
-pub(crate) fn open(dir: &std::path::Path) -> Store {
-    Store::open(dir, Arc::new(TestClock::default())).unwrap()
+/// Written while a test starts a process: until its exec, the child has the lock files of all stores open, so that a
+/// store that was closed meanwhile could not be opened again.
+pub(crate) static STARTING: RwLock<()> = RwLock::new(());
+
+pub(crate) fn try_open(dir: &Path) -> Result<Store, StoreError> {
+    let _nobody_starts = STARTING.read();
+    Store::open(dir, Arc::new(TestClock::default()))
+}
+
+pub(crate) fn open(dir: &Path) -> Store {
+    try_open(dir).unwrap()
 }
 
 pub(crate) fn instance_uuid(n: u32) -> InstanceUuid {
@@ -108,4 +119,11 @@ pub(crate) fn sql(store: &Store, text: &str) {
 /// From now on the disk takes nothing.
 pub(crate) fn write_protect(store: &Store) {
     sql(store, "PRAGMA query_only = ON");
+}
+
+/// Makes a state directory from a dump.
+pub(crate) fn restore(dir: &Path, dump: &str) {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+    let conn = Connection::open_with_flags(dir.join("state.db"), flags).unwrap();
+    conn.execute_batch(dump).unwrap();
 }

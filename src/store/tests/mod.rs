@@ -1,3 +1,9 @@
 //! Tests of the room as a whole.
 
+mod begin;
+mod damage;
+mod disk;
 pub(crate) mod fixture;
+mod group;
+mod journal;
+mod upgrade;

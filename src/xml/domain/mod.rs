@@ -1,4 +1,4 @@
-//! Domains: what a `<domain>` names ([`DomainDoc`]), what is wrong with it ([`check`]), which host devices it gets
+//! Domains: what a `<domain>` names ([`DomainDoc`]), what is wrong with it ([`check()`]), which host devices it gets
 //! ([`hostdev_plan`]) and how they are written into it ([`with_devices`]).
 //!
 //! 1. A domain is looked at as a whole: one ramfb, one vfio-ap, display only with graphics, whoever wrote the devices.

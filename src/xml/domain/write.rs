@@ -26,7 +26,7 @@ pub struct Wanted<'a> {
 ///
 /// # Errors
 /// Those of [`DomainDoc::parse`], [`hostdev_plan`] and [`write_hostdevs`]. What the user wrote is not judged here, see
-/// [`super::check`].
+/// [`super::check()`].
 pub fn with_devices(xml: &str, wanted: &Wanted<'_>, templates: &Templates) -> Result<String, XmlError> {
     let ours: Vec<MdevUuid> = wanted.devices.iter().map(|(uuid, _)| *uuid).collect();
     let bare = without_hostdevs(xml, &ours)?;

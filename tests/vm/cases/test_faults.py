@@ -4,6 +4,8 @@ import time
 
 from rig import A2, M60, until
 
+KERNEL_ONLY = True
+
 UUIDS = [f"fa000000-0000-4000-8000-{n:012d}" for n in range(4)]
 
 
@@ -52,18 +54,18 @@ def test_unbound_while_still_to_appear(vm):
 
 
 def test_driver_update_renumbers(vm):
-    vm.gpus.load(id_offset=100)
+    vm.gpus.load(settle=False, id_offset=100)
     assert vm.gpus.types(M60[0])["nvidia-118"]["name"] == "GRID M60-2Q"
     assert vm.gpus.types(vm.gpus.vfs()[0])["nvidia-846"]["name"] == "NVIDIA A2-4Q"
 
 
 def test_driver_update_gives_an_id_to_another_type(vm):
-    vm.gpus.load(id_offset=1)
+    vm.gpus.load(settle=False, id_offset=1)
     assert vm.gpus.types(vm.gpus.vfs()[0])["nvidia-746"]["name"] == "NVIDIA A2-2Q"
 
 
 def test_driver_update_changes_the_brand(vm):
-    vm.gpus.load(brand="NVIDIA")
+    vm.gpus.load(settle=False, brand="NVIDIA")
     shown = vm.gpus.types(M60[0])["nvidia-18"]
     assert shown["name"] == "NVIDIA M60-2Q"
     assert "framebuffer=2048M" in shown["description"]
@@ -78,19 +80,19 @@ def test_rebinding_is_an_update_of_one_card(vm):
 
 
 def test_types_can_be_withdrawn(vm):
-    vm.gpus.load(hide_types="M60-2Q,A2-4Q")
+    vm.gpus.load(settle=False, hide_types="M60-2Q,A2-4Q")
     assert "nvidia-18" not in vm.gpus.types(M60[0])
     assert "nvidia-746" not in vm.gpus.types(vm.gpus.vfs()[0])
     assert len(vm.gpus.types(M60[0])) == 13
 
 
 def test_driver_name_is_the_prefix(vm):
-    vm.gpus.load(driver_name="vfio-pci-test")
+    vm.gpus.load(settle=False, driver_name="vfio-pci-test")
     assert "vfio-pci-test-18" in vm.gpus.types(M60[0])
 
 
 def test_faults_work_on_vendor_vfio(vm):
-    vm.gpus.load(mode="vfio", vfs=2, id_offset=5, models=f"{A2}=A2")
+    vm.gpus.load(settle=False, mode="vfio", vfs=2, id_offset=5, models=f"{A2}=A2")
     vf = vm.gpus.vfs()[0]
     assert vm.gpus.creatable(vf)[751] == "NVIDIA A2-4Q"
     vm.gpus.set(fail_creates=1)

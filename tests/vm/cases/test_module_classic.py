@@ -2,6 +2,8 @@
 
 from rig import M60
 
+KERNEL_ONLY = True
+
 UUIDS = [f"6d600000-0000-4000-8000-{n:012d}" for n in range(20)]
 
 

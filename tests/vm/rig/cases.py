@@ -2,11 +2,13 @@
 
 A case file is cases/test_THEME.py; each function test_*(vm) in it is one test. The file may set
   GPUS = {"mode": "vfio", "vfs": 4}   arguments of vm.gpus.load for all its tests (default rig.gpus.DEFAULT)
+  KERNEL_ONLY = True                  its tests do without libvirt and need not wait until that has caught up
   NEEDS_PACKAGE = True                the project's package is installed first; such files run after the others
   OWN_VM = True                       the file gets a guest of its own, for what cannot be undone
 """
 
 import importlib.util
+import re
 import time
 import traceback
 from dataclasses import dataclass, field
@@ -23,6 +25,7 @@ class CaseFile:
     theme: str
     tests: list
     gpus: dict
+    kernel_only: bool
     needs_package: bool
     own_vm: bool
 
@@ -41,10 +44,10 @@ class Tally:
 
 
 def find(text):
-    """Case files with a test whose `theme.test` has `text` in it, those without the package first."""
+    """Case files with a test whose `theme.test` has the pattern `text` in it: what needs less comes first."""
     files = [_load(path, text) for path in sorted((host.HERE / "cases").glob("test_*.py"))]
     wanted = [file for file in files if file.tests]
-    return sorted(wanted, key=lambda file: (file.own_vm, file.needs_package))
+    return sorted(wanted, key=lambda file: (file.own_vm, file.needs_package, not file.kernel_only))
 
 
 def _load(path, text):
@@ -59,8 +62,9 @@ def _load(path, text):
     ]
     return CaseFile(
         theme,
-        [test for test in tests if text in test[0]],
+        [test for test in tests if re.search(text, test[0])],
         getattr(module, "GPUS", gpus.DEFAULT),
+        getattr(module, "KERNEL_ONLY", False),
         getattr(module, "NEEDS_PACKAGE", False),
         getattr(module, "OWN_VM", False),
     )
@@ -83,7 +87,9 @@ def _run_in_fresh_vm(files, number, image, logs, tally, after):
             print(f"guest {number} up after {vm.boot_seconds:.0f} s", flush=True)
             while left:
                 vm.qemu.check_alive()
-                _run_one(*left.pop(0), vm, tally)
+                file, name, test = left.pop(0)
+                _run_one(name, lambda: _run_test(test, file, vm), vm, tally)
+            _run_one(f"guest{number}.kernel_log", lambda: _check_kernel_log(vm), vm, tally)
             after(vm)
     except RigError as error:
         # Without a guest, all that was still to run in it has failed.
@@ -91,9 +97,15 @@ def _run_in_fresh_vm(files, number, image, logs, tally, after):
         tally.failed += [name for _, name, _ in left]
 
 
-def _run_one(file, name, test, vm, tally):
+def _check_kernel_log(vm):
+    """simgpu is our own kernel code: whatever the tests did to it, the kernel must not have complained."""
+    found = vm.run("dmesg | grep -E 'BUG:|WARNING:|Oops|Call Trace|general protection|blocked for more' || true")
+    assert not found, found
+
+
+def _run_one(name, call, vm, tally):
     began = time.monotonic()
-    outcome, why = _outcome(lambda: _run_test(test, file, vm))
+    outcome, why = _outcome(call)
     print(f"{outcome}  {name}  {time.monotonic() - began:.1f} s", flush=True)
     if why:
         print("      " + why.strip().replace("\n", "\n      "), flush=True)
@@ -108,8 +120,9 @@ def _run_one(file, name, test, vm, tally):
 
 def _run_test(test, file, vm):
     if vm.gpus.loaded != file.gpus:
-        vm.gpus.load(**file.gpus)
-    vm.clean()
+        vm.clean(kernel_only=True)  # a domain of the last test may hold the module
+        vm.gpus.load(settle=False, **file.gpus)
+    vm.clean(file.kernel_only)
     if file.needs_package:
         vm.install_package()
     test(vm)

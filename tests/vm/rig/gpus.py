@@ -1,7 +1,5 @@
 """The simulated GPUs of a guest."""
 
-from rig.wait import until
-
 # Addresses given by rig.qemu.
 M60 = ["0000:00:10.0", "0000:00:11.0"]
 A2 = "0000:01:00.0"
@@ -19,13 +17,14 @@ class Gpus:
         self._vm = vm
         self.loaded = dict(DEFAULT)  # what simgpu-setup.service does at boot
 
-    def load(self, vfs=8, **parameters):
-        """Loads the module afresh and waits until libvirt shows the same parents as the kernel."""
+    def load(self, vfs=8, settle=True, **parameters):
+        """Loads the module afresh and, unless `settle` is off, waits until libvirt has followed."""
         words = " ".join(f"{name}={value}" for name, value in parameters.items())
         self.loaded = None
         self._vm.run(f"simgpu-setup load --vfs {vfs} {words}")
         self.loaded = {"vfs": vfs, **parameters}
-        self.settle()
+        if settle:
+            self.settle()
 
     def unload(self):
         """Removes the module."""
@@ -47,9 +46,8 @@ class Gpus:
         self._vm.run(f"cd {_PCI}/{pf} && echo 0 > sriov_numvfs && echo {count} > sriov_numvfs")
 
     def settle(self):
-        """Waits until libvirt lists the parents that the kernel has."""
-        self._vm.run("udevadm settle")
-        until("libvirt to list the parents", lambda: self.libvirt_parents() == self.node_names(), timeout=90)
+        """Waits until libvirt has worked off all device events up to now."""
+        self._vm.run("libvirt-barrier", timeout=400)
 
     def set(self, **faults):
         """Writes module parameters, as fail_creates=2."""

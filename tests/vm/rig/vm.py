@@ -6,6 +6,7 @@ import subprocess
 import time
 
 from rig import host
+from rig.daemon import Daemon
 from rig.errors import RigError
 from rig.gpus import Gpus
 from rig.qemu import Qemu
@@ -32,6 +33,7 @@ class Vm:
         self.qemu = Qemu(image, logs / f"{self.name}.serial.log", uuid, extra)
         self.ssh = Ssh(self.qemu.port, image / "id_rig")
         self.gpus = Gpus(self)
+        self.daemon = Daemon(self)
         self.has_package = False
 
     def __enter__(self):
@@ -136,9 +138,9 @@ class Vm:
         self.run("DEBIAN_FRONTEND=noninteractive dpkg -i /root/mdevirt.deb", timeout=300)
         self.has_package = True
 
-    def clean(self):
-        """Back to no domains, no mdevs, no faults, so that the next case meets an idle host."""
-        self.run("rig-clean", timeout=180)
+    def clean(self, kernel_only=False):
+        """Back to no domains, no mdevs, no faults, and libvirt up to date, unless the next test does without it."""
+        self.run("rig-clean" + (" --kernel-only" if kernel_only else ""), timeout=400)
 
     def shell(self):
         """An interactive shell in the guest."""

@@ -30,6 +30,15 @@ static int fill_offers(struct simgpu_fn *fn)
 	return 0;
 }
 
+/*
+ * udev and libvirt have read the device's identity when it appeared, and read it again on this event. A parent of mdevs
+ * needs none of ours, the mdev core sends its own.
+ */
+void simgpu_announce(struct simgpu_fn *fn)
+{
+	kobject_uevent(&fn->pdev->dev.kobj, KOBJ_CHANGE);
+}
+
 static void drop_offers(struct simgpu_fn *fn)
 {
 	kfree(fn->offers);
@@ -48,6 +57,8 @@ int simgpu_offers_start(struct simgpu_fn *fn)
 	ret = fn->vendor_vfio ? simgpu_vgpu_start(fn) : simgpu_mdev_start(fn);
 	if (ret)
 		drop_offers(fn);
+	if (!ret && fn->vendor_vfio)
+		simgpu_announce(fn);
 	fn->offering = !ret;
 	return ret;
 }

@@ -23,8 +23,6 @@ static void take_identity(struct simgpu_fn *fn)
 	pdev->vendor = SIMGPU_VENDOR;
 	pdev->device = fn->card->model->device;
 	pdev->class = fn->card->model->class;
-	/* For udev and libvirt, which read the identity at the device's first appearing. */
-	kobject_uevent(&pdev->dev.kobj, KOBJ_CHANGE);
 }
 
 static void restore_identity(struct simgpu_fn *fn)
@@ -53,8 +51,10 @@ static int start_offers(struct simgpu_fn *fn)
 {
 	unsigned int ms = simgpu_fault_register_ms();
 
-	if (!has_offers(fn->pdev))
+	if (!has_offers(fn->pdev)) {
+		simgpu_announce(fn);
 		return 0;
+	}
 	if (!ms)
 		return simgpu_offers_start(fn);
 	schedule_delayed_work(&fn->late, msecs_to_jiffies(ms));

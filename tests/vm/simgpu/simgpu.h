@@ -129,6 +129,7 @@ int simgpu_fn_open(struct simgpu_fn *fn);
 void simgpu_fn_close(struct simgpu_fn *fn);
 
 /* offers.c */
+void simgpu_announce(struct simgpu_fn *fn);
 int simgpu_offers_start(struct simgpu_fn *fn);
 void simgpu_offers_stop(struct simgpu_fn *fn);
 

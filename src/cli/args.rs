@@ -1,0 +1,309 @@
+//! The commands and their options: the one place from which parsing, help, completions and manual pages come.
+
+use std::path::PathBuf;
+
+use clap::builder::NonEmptyStringValueParser;
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, value_parser};
+
+use super::examples as ex;
+use crate::dbus::Bus;
+use crate::model::DisplayWish;
+
+/// Slice GPUs into mediated devices for virtual machines, through mdevirtd
+#[derive(Debug, Parser)]
+#[command(name = "mdevirtctl", version, after_help = ex::TOP, max_term_width = 100)]
+pub struct Cli {
+    /// Options of every command.
+    #[command(flatten)]
+    pub global: Global,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Options of every command")]
+pub struct Global {
+    /// Talk to mdevirtd on the system bus (the default)
+    #[arg(long, global = true, conflicts_with_all = ["session", "address"])]
+    pub system: bool,
+    /// Talk to mdevirtd on the session bus
+    #[arg(long, global = true, conflicts_with = "address")]
+    pub session: bool,
+    /// Talk to mdevirtd on the bus at this D-Bus address
+    #[arg(long, global = true, value_name = "ADDRESS", value_parser = NonEmptyStringValueParser::new())]
+    pub address: Option<String>,
+    /// Print JSON instead of tables
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// How long to wait for an answer, and for a job to end
+    #[arg(long, global = true, value_name = "SECONDS", default_value_t = 300,
+          value_parser = value_parser!(u64).range(1..=604_800))]
+    pub timeout: u64,
+}
+
+impl Cli {
+    /// The bus that was asked for.
+    ///
+    /// # Errors
+    /// Two were; clap itself sees that only if both stand on the same side of the command.
+    pub fn bus(&self) -> Result<Bus, clap::Error> {
+        match (self.global.system, self.global.session, &self.global.address) {
+            (_, false, None) => Ok(Bus::System),
+            (false, true, None) => Ok(Bus::Session),
+            (false, false, Some(address)) => Ok(Bus::Address(address.clone())),
+            _ => Err(Self::command().error(
+                ErrorKind::ArgumentConflict,
+                "--system, --session and --address cannot be used with each other",
+            )),
+        }
+    }
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show the health of the daemon in one screen
+    #[command(after_help = ex::STATUS)]
+    Status,
+    /// Look at devices that can be sliced
+    #[command(subcommand, after_help = ex::DEVICE)]
+    Device(DeviceCommand),
+    /// Look at the types that devices offer
+    #[command(subcommand, after_help = ex::TYPE)]
+    Type(TypeCommand),
+    /// Show what each resource provider has
+    #[command(after_help = ex::INVENTORY)]
+    Inventory,
+    /// Look at the virtual machines in the books
+    #[command(subcommand, after_help = ex::INSTANCE)]
+    Instance(InstanceCommand),
+    /// Book devices for a domain that somebody else owns
+    #[command(subcommand, after_help = ex::CLAIM)]
+    Claim(ClaimCommand),
+    /// Book and make devices, write them into a domain, define and start it
+    #[command(after_help = ex::SPAWN)]
+    Spawn(SpawnArgs),
+    /// Stop and undefine a domain and give its devices back
+    #[command(after_help = ex::DESTROY)]
+    Destroy(VerbArgs),
+    /// Start the domain of an instance, with the same devices
+    #[command(after_help = ex::START)]
+    Start(VerbArgs),
+    /// Stop the domain of an instance; its devices stay booked
+    #[command(after_help = ex::STOP)]
+    Stop(VerbArgs),
+    /// Look at operations under way and ended ones
+    #[command(subcommand, after_help = ex::JOB)]
+    Job(JobCommand),
+    /// Print what changes, until interrupted
+    #[command(after_help = ex::MONITOR)]
+    Monitor,
+    /// Check, show or import a configuration
+    #[command(subcommand, after_help = ex::CONFIG)]
+    Config(ConfigCommand),
+    /// Have the daemon read its configuration again
+    #[command(after_help = ex::RELOAD)]
+    Reload,
+    /// Answer a hook of libvirt
+    #[command(subcommand, after_help = ex::HOOK)]
+    Hook(HookCommand),
+    /// Print a completion script for a shell
+    #[command(after_help = ex::COMPLETIONS)]
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages into a directory
+    #[command(hide = true, after_help = ex::MAN)]
+    Man {
+        /// An existing directory
+        directory: PathBuf,
+    },
+}
+
+/// `hook ...`.
+#[derive(Debug, Subcommand)]
+pub enum HookCommand {
+    /// libvirt's qemu hook; libvirt itself gives the arguments
+    #[command(after_help = ex::HOOK, disable_help_flag = true)]
+    Qemu {
+        /// Guest, operation, sub-operation and extra argument
+        #[arg(value_name = "ARGUMENT", allow_hyphen_values = true, trailing_var_arg = true)]
+        arguments: Vec<std::ffi::OsString>,
+    },
+}
+
+/// `device ...`.
+#[derive(Debug, Subcommand)]
+pub enum DeviceCommand {
+    /// List them
+    #[command(after_help = ex::DEVICE)]
+    List,
+    /// Show one, with its types and the devices on it
+    #[command(after_help = ex::DEVICE)]
+    Show {
+        /// PCI address or libvirt's node name
+        #[arg(value_name = "ADDRESS")]
+        device: String,
+    },
+}
+
+/// `type ...`.
+#[derive(Debug, Subcommand)]
+pub enum TypeCommand {
+    /// List them, each with the devices that offer it
+    #[command(after_help = ex::TYPE)]
+    List,
+}
+
+/// `instance ...`.
+#[derive(Debug, Subcommand)]
+pub enum InstanceCommand {
+    /// List them with what they hold
+    #[command(after_help = ex::INSTANCE)]
+    List,
+    /// Show one
+    #[command(after_help = ex::INSTANCE)]
+    Show(Instance),
+}
+
+/// `claim ...`.
+#[derive(Debug, Subcommand)]
+pub enum ClaimCommand {
+    /// Book and make devices
+    #[command(after_help = ex::CLAIM)]
+    Create(ClaimArgs),
+    /// Give them back
+    #[command(after_help = ex::CLAIM)]
+    Release(VerbArgs),
+}
+
+/// `job ...`.
+#[derive(Debug, Subcommand)]
+pub enum JobCommand {
+    /// List them
+    #[command(after_help = ex::JOB)]
+    List,
+    /// Show one, also one of an earlier daemon
+    #[command(after_help = ex::JOB)]
+    Show {
+        /// Its id
+        id: String,
+    },
+}
+
+/// `config ...`.
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Check a file and its drop-ins, without the daemon
+    #[command(after_help = ex::CONFIG_CHECK)]
+    Check {
+        /// The file
+        #[arg(default_value = "/etc/mdevirt/mdevirt.toml")]
+        file: PathBuf,
+    },
+    /// Show the configuration in force
+    #[command(after_help = ex::CONFIG_SHOW)]
+    Show {
+        /// Show the built-in defaults instead, without the daemon
+        #[arg(long)]
+        default: bool,
+    },
+    /// Turn a nova.conf into a configuration, and say what could not be carried over
+    #[command(after_help = ex::CONFIG_IMPORT)]
+    ImportNova {
+        /// The nova.conf, or - for standard input
+        file: String,
+        /// Write it to this new file instead of standard output
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+}
+
+/// An instance by name or UUID.
+#[derive(Debug, Args)]
+pub struct Instance {
+    /// Its name or UUID
+    #[arg(value_name = "INSTANCE", value_parser = NonEmptyStringValueParser::new())]
+    pub instance: String,
+}
+
+/// How an operation is begun and waited for.
+#[derive(Debug, Args)]
+pub struct JobArgs {
+    /// An id of your own: the same id again is the same operation, done once
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    pub operation_id: Option<String>,
+    /// Print the job and do not wait for its end
+    #[arg(long)]
+    pub no_wait: bool,
+}
+
+/// An operation on an instance.
+#[derive(Debug, Args)]
+pub struct VerbArgs {
+    /// Whose.
+    #[command(flatten)]
+    pub of: Instance,
+    /// How.
+    #[command(flatten)]
+    pub job: JobArgs,
+}
+
+/// `spawn`.
+#[derive(Debug, Args)]
+pub struct SpawnArgs {
+    /// The domain XML, or - for standard input
+    #[arg(value_name = "DOMAIN.xml")]
+    pub domain: String,
+    /// Flavor extra specs, key=value separated by commas
+    #[arg(long, value_name = "SPECS", value_parser = NonEmptyStringValueParser::new())]
+    pub flavor: String,
+    /// Whether the guest's console shows the first device
+    #[arg(long, value_name = "on|off", default_value = "off", hide_possible_values = true)]
+    pub display: Display,
+    /// Show what would be done, do nothing
+    #[arg(long, conflicts_with = "no_wait")]
+    pub dry_run: bool,
+    /// How.
+    #[command(flatten)]
+    pub job: JobArgs,
+}
+
+/// `claim create`.
+#[derive(Debug, Args)]
+pub struct ClaimArgs {
+    /// UUID of the domain
+    #[arg(long, value_name = "UUID")]
+    pub instance: String,
+    /// A name for people
+    #[arg(long, default_value = "", hide_default_value = true)]
+    pub name: String,
+    /// Flavor extra specs, key=value separated by commas
+    #[arg(long, value_name = "SPECS", value_parser = NonEmptyStringValueParser::new())]
+    pub flavor: String,
+    /// How.
+    #[command(flatten)]
+    pub job: JobArgs,
+}
+
+/// `--display`.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Display {
+    /// `display='on'` and `ramfb='on'`.
+    On,
+    /// Neither.
+    Off,
+}
+
+impl From<Display> for DisplayWish {
+    fn from(display: Display) -> Self {
+        match display {
+            Display::On => Self::On,
+            Display::Off => Self::Off,
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The examples at the end of each command's `--help` and manual page.
+
+pub(super) const TOP: &str = "\
+Examples:
+  mdevirtctl status
+  mdevirtctl spawn web-01.xml --flavor resources:VGPU=1,trait:CUSTOM_SMALL=required
+  mdevirtctl inventory --json | jq '.[] | {provider, total, used}'
+
+Exit codes:
+  0 done                           5 trait drift, mismatch or incompatible
+  1 the host or the daemon failed  6 no such thing, or there already
+  2 bad input or wrong usage       7 access denied
+  3 no capacity                    8 daemon or host unreachable, timeout
+  4 busy, try later";
+
+pub(super) const STATUS: &str = "\
+Examples:
+  mdevirtctl status
+  mdevirtctl status --json | jq .findings";
+
+pub(super) const DEVICE: &str = "\
+Examples:
+  mdevirtctl device list
+  mdevirtctl device show 0000:84:00.0
+  mdevirtctl device list --json | jq -r '.[] | select(.status != \"ok\") | .address'";
+
+pub(super) const TYPE: &str = "\
+Examples:
+  mdevirtctl type list
+  mdevirtctl type list --json | jq -r '.[].name'";
+
+pub(super) const INVENTORY: &str = "\
+Examples:
+  mdevirtctl inventory
+  mdevirtctl inventory --json | jq 'map(.total - .reserved - .used) | add'";
+
+pub(super) const INSTANCE: &str = "\
+Examples:
+  mdevirtctl instance list
+  mdevirtctl instance show web-01
+  mdevirtctl instance show 11111111-2222-4333-8444-555555555555 --json";
+
+pub(super) const CLAIM: &str = "\
+Examples:
+  mdevirtctl claim create --instance 11111111-2222-4333-8444-555555555555 --flavor resources:VGPU=1
+  mdevirtctl claim release 11111111-2222-4333-8444-555555555555";
+
+pub(super) const SPAWN: &str = "\
+Examples:
+  mdevirtctl spawn web-01.xml --flavor resources:VGPU=1
+  mdevirtctl spawn web-01.xml --flavor resources:VGPU=1,trait:CUSTOM_SMALL=required --dry-run
+  mdevirtctl spawn - --flavor resources:VGPU=1 --operation-id 7 --json < web-01.xml";
+
+pub(super) const DESTROY: &str = "\
+Examples:
+  mdevirtctl destroy web-01
+  mdevirtctl destroy 11111111-2222-4333-8444-555555555555 --no-wait";
+
+pub(super) const START: &str = "\
+Examples:
+  mdevirtctl start web-01
+  mdevirtctl start web-01 --timeout 60";
+
+pub(super) const STOP: &str = "\
+Examples:
+  mdevirtctl stop web-01
+  mdevirtctl stop web-01 --json";
+
+pub(super) const JOB: &str = "\
+Examples:
+  mdevirtctl job list
+  mdevirtctl job show e38f8857-e8ba-4559-b696-d9c39e499710
+  mdevirtctl job list --json | jq -r '.[] | select(.state == \"stuck\") | .id'";
+
+pub(super) const MONITOR: &str = "\
+Examples:
+  mdevirtctl monitor
+  mdevirtctl monitor --json | jq -c 'select(.signal == \"JobRemoved\")'";
+
+pub(super) const CONFIG: &str = "\
+Examples:
+  mdevirtctl config check
+  mdevirtctl config show
+  mdevirtctl config import-nova /etc/nova/nova.conf -o mdevirt.toml";
+
+pub(super) const CONFIG_CHECK: &str = "\
+Examples:
+  mdevirtctl config check
+  mdevirtctl config check ./mdevirt.toml --json";
+
+pub(super) const CONFIG_SHOW: &str = "\
+Examples:
+  mdevirtctl config show
+  mdevirtctl config show --default > mdevirt.toml";
+
+pub(super) const CONFIG_IMPORT: &str = "\
+Examples:
+  mdevirtctl config import-nova /etc/nova/nova.conf
+  mdevirtctl config import-nova /etc/nova/nova.conf -o mdevirt.toml";
+
+pub(super) const RELOAD: &str = "\
+Examples:
+  mdevirtctl config check && mdevirtctl reload";
+
+pub(super) const HOOK: &str = "\
+Examples:
+  mdevirtctl hook qemu web-01 prepare begin -";
+
+pub(super) const COMPLETIONS: &str = "\
+Examples:
+  mdevirtctl completions bash > /usr/share/bash-completion/completions/mdevirtctl
+  mdevirtctl completions zsh > /usr/share/zsh/site-functions/_mdevirtctl";
+
+pub(super) const MAN: &str = "\
+Examples:
+  mdevirtctl man target/man";

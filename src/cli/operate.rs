@@ -1,0 +1,151 @@
+//! `spawn`, `destroy`, `start`, `stop` and `claim`.
+
+use serde::{Deserialize, Serialize};
+
+use super::args::{ClaimArgs, JobArgs, SpawnArgs, VerbArgs};
+use super::books::claims;
+use super::input::read_text;
+use super::output::{Output, Show, Stop};
+use super::session::{Carried, Session};
+use super::table::printable_lines;
+use crate::dbus::{Client, MAX_DOMAIN_XML_BYTES};
+use crate::model::{Fault, FaultKind, InstanceUuid, InvalidName, Job, JobId, OpKind, SagaState};
+use crate::service::api::{ClaimRequest, ClaimView, SpawnRequest, SpawnResult};
+
+/// `spawn`.
+///
+/// # Errors
+/// Bad input, the refusal, or the failure of the job.
+pub async fn spawn(session: &Session, args: SpawnArgs, output: Output) -> Result<(), Stop> {
+    let request = SpawnRequest {
+        domain_xml: read_text(&args.domain, MAX_DOMAIN_XML_BYTES, FaultKind::InvalidDomainXml)?,
+        flavor: args.flavor,
+        display: args.display.into(),
+        operation_id: args.job.operation_id.clone(),
+        dry_run: args.dry_run,
+    };
+    if request.dry_run {
+        return output.print(&session.client().preview_spawn(&request).await?);
+    }
+    match session.carry_out(&args.job, async |client| client.spawn(&request).await).await? {
+        Carried::Begun(job) => output.print(&Operation::of(&job)),
+        Carried::Done(job) => {
+            let made = made(&job)?;
+            let (id, domain_xml) = (job.id, made.domain_xml.unwrap_or_default());
+            output.print(&SpawnResult {
+                job: Some(id),
+                instance: job.instance,
+                devices: made.devices,
+                domain_xml,
+            })
+        }
+    }
+}
+
+/// `claim create`.
+///
+/// # Errors
+/// As [`spawn`].
+pub async fn claim(session: &Session, args: ClaimArgs, output: Output) -> Result<(), Stop> {
+    let request = ClaimRequest {
+        instance: args.instance.parse().map_err(|err: InvalidName| Fault::from(err))?,
+        name: args.name,
+        flavor: args.flavor,
+        operation_id: args.job.operation_id.clone(),
+    };
+    match session.carry_out(&args.job, async |client| client.claim(&request).await).await? {
+        Carried::Begun(job) => output.print(&Operation::of(&job)),
+        Carried::Done(job) => {
+            let devices = made(&job)?.devices;
+            output.print(&Claimed { job: job.id, instance: job.instance, devices })
+        }
+    }
+}
+
+/// `destroy`, `start`, `stop` and `claim release`.
+///
+/// # Errors
+/// As [`spawn`].
+pub async fn verb(session: &Session, op: OpKind, args: &VerbArgs, output: Output) -> Result<(), Stop> {
+    let begin = async |client: &Client| begin(client, op, &args.of.instance, &args.job).await;
+    match session.carry_out(&args.job, begin).await? {
+        Carried::Begun(job) | Carried::Done(job) => output.print(&Operation::of(&job)),
+    }
+}
+
+async fn begin(client: &Client, op: OpKind, instance: &str, how: &JobArgs) -> Result<JobId, Fault> {
+    let id = how.operation_id.as_deref();
+    match op {
+        OpKind::Destroy => client.destroy(instance, id).await,
+        OpKind::Start => client.start(instance, id).await,
+        OpKind::Stop => client.stop(instance, id).await,
+        OpKind::Release => client.release(instance, id).await,
+        OpKind::Spawn | OpKind::Claim => {
+            Err(Fault::new(FaultKind::NotSupported, format!("{op} needs more than an instance")))
+        }
+    }
+}
+
+/// What an operation that made devices left as its result.
+#[derive(Debug, Deserialize)]
+struct Made {
+    devices: Vec<ClaimView>,
+    #[serde(default)]
+    domain_xml: Option<String>,
+}
+
+fn made(job: &Job) -> Result<Made, Fault> {
+    serde_json::from_value(job.result.clone().unwrap_or_default()).map_err(|err| {
+        let message = format!("job {} is done, but its result is not understood: {err}", job.id);
+        Fault::new(FaultKind::Internal, message)
+    })
+}
+
+/// An operation that has nothing more to tell.
+#[derive(Debug, Serialize)]
+struct Operation {
+    job: JobId,
+    instance: InstanceUuid,
+    operation: OpKind,
+    state: SagaState,
+}
+
+impl Operation {
+    fn of(job: &Job) -> Self {
+        Self { job: job.id, instance: job.instance, operation: job.op, state: job.state }
+    }
+}
+
+impl Show for Operation {
+    fn text(&self) -> String {
+        format!("{} of instance {}: {}, job {}\n", self.operation, self.instance, self.state, self.job)
+    }
+}
+
+impl Show for SpawnResult {
+    fn text(&self) -> String {
+        let (instance, devices) = (self.instance, claims(&self.devices));
+        match self.job {
+            Some(job) => format!("spawn of instance {instance}: done, job {job}\n\n{devices}"),
+            None => {
+                let xml = printable_lines(&self.domain_xml);
+                format!("spawn of instance {instance} would take\n\n{devices}\nand define\n\n{xml}\n")
+            }
+        }
+    }
+}
+
+/// `claim create`.
+#[derive(Debug, Serialize)]
+struct Claimed {
+    job: JobId,
+    instance: InstanceUuid,
+    devices: Vec<ClaimView>,
+}
+
+impl Show for Claimed {
+    fn text(&self) -> String {
+        let (instance, job) = (self.instance, self.job);
+        format!("claim of instance {instance}: done, job {job}\n\n{}", claims(&self.devices))
+    }
+}

@@ -1,0 +1,115 @@
+//! From arguments to an exit code.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use super::args::{
+    ClaimCommand, Cli, Command, ConfigCommand, DeviceCommand, HookCommand, InstanceCommand, JobCommand,
+    TypeCommand,
+};
+use super::output::{Output, Stop};
+use super::session::Session;
+use super::{books, config, generate, hardware, monitor, operate};
+use crate::dbus::Bus;
+use crate::model::{Fault, FaultKind, OpKind};
+
+/// The program.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let output = Output { json: cli.global.json };
+    let bus = match cli.bus() {
+        Ok(bus) => bus,
+        Err(err) => err.exit(),
+    };
+    match run(cli, &bus, output) {
+        Ok(()) | Err(Stop::ReaderGone) => ExitCode::SUCCESS,
+        Err(Stop::Fault(fault)) => {
+            output.failure(&fault);
+            ExitCode::from(fault.kind.exit_code())
+        }
+    }
+}
+
+/// Commands that need no daemon come first.
+fn run(cli: Cli, bus: &Bus, output: Output) -> Result<(), Stop> {
+    match &cli.command {
+        Command::Completions { shell } => generate::completions(*shell),
+        Command::Man { directory } => generate::man(directory),
+        Command::Hook(HookCommand::Qemu { arguments }) => answer_hook(arguments),
+        Command::Config(ConfigCommand::Check { file }) => config::check(file, output),
+        Command::Config(ConfigCommand::Show { default: true }) => config::show_default(output),
+        Command::Config(ConfigCommand::ImportNova { file, output: target }) => {
+            config::import_nova(file, target.as_deref(), output)
+        }
+        Command::Config(ConfigCommand::Show { default: false })
+        | Command::Status
+        | Command::Device(_)
+        | Command::Type(_)
+        | Command::Inventory
+        | Command::Instance(_)
+        | Command::Claim(_)
+        | Command::Spawn(_)
+        | Command::Destroy(_)
+        | Command::Start(_)
+        | Command::Stop(_)
+        | Command::Job(_)
+        | Command::Monitor
+        | Command::Reload => {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let runtime =
+                runtime.map_err(|err| Fault::new(FaultKind::Internal, format!("cannot start: {err}")))?;
+            runtime.block_on(talk(cli, bus, output))
+        }
+    }
+}
+
+fn answer_hook(arguments: &[std::ffi::OsString]) -> Result<(), Stop> {
+    if crate::hook::is_call(arguments) {
+        return Ok(());
+    }
+    // Alone it asks for help; with three more arguments it is the name of a guest.
+    if arguments == ["--help"] {
+        return generate::help_of(&["hook", "qemu"]);
+    }
+    let text = "hook qemu: expected GUEST OPERATION SUB-OPERATION EXTRA, as libvirt gives them";
+    Err(Fault::new(FaultKind::InvalidRequest, text).into())
+}
+
+async fn talk(cli: Cli, bus: &Bus, output: Output) -> Result<(), Stop> {
+    let session = Session::open(&cli, bus).await?;
+    let client = session.client();
+    match cli.command {
+        Command::Status => output.print(&client.status().await?),
+        Command::Device(DeviceCommand::List) => output.print(&client.devices().await?),
+        Command::Device(DeviceCommand::Show { device }) => {
+            output.print(&hardware::find_device(client.devices().await?, &device)?)
+        }
+        Command::Type(TypeCommand::List) => output.print(&hardware::host_types(&client.devices().await?)),
+        Command::Inventory => output.print(&client.inventory().await?),
+        Command::Instance(InstanceCommand::List) => output.print(&client.instances().await?),
+        Command::Instance(InstanceCommand::Show(of)) => {
+            output.print(&books::find_instance(client.instances().await?, &of.instance)?)
+        }
+        Command::Claim(ClaimCommand::Create(args)) => operate::claim(&session, args, output).await,
+        Command::Claim(ClaimCommand::Release(args)) => {
+            operate::verb(&session, OpKind::Release, &args, output).await
+        }
+        Command::Spawn(args) => operate::spawn(&session, args, output).await,
+        Command::Destroy(args) => operate::verb(&session, OpKind::Destroy, &args, output).await,
+        Command::Start(args) => operate::verb(&session, OpKind::Start, &args, output).await,
+        Command::Stop(args) => operate::verb(&session, OpKind::Stop, &args, output).await,
+        Command::Job(JobCommand::List) => output.print(&client.jobs().await?),
+        Command::Job(JobCommand::Show { id }) => {
+            output.print(&client.job(id.parse().map_err(Fault::from)?).await?)
+        }
+        Command::Monitor => monitor::monitor(&session, output).await,
+        Command::Config(ConfigCommand::Show { .. }) => config::show(client.config_text().await?, output),
+        Command::Reload => output.print(&client.reload().await?),
+        // Done by `run`, without a session.
+        Command::Config(ConfigCommand::Check { .. } | ConfigCommand::ImportNova { .. })
+        | Command::Completions { .. }
+        | Command::Hook(_)
+        | Command::Man { .. } => Ok(()),
+    }
+}

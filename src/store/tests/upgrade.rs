@@ -1,0 +1,32 @@
+//! A database of every released schema, with an open saga in it, still opens.
+
+use super::fixture::*;
+use crate::model::{ClaimState, OpKind, SagaState, StepEvent};
+
+/// The dump of a state directory, one per schema; a file is never edited once its schema is released.
+const SCHEMA_1: &str = include_str!("../../../tests/upgrade/0001_open_saga.sql");
+
+#[test]
+fn schema_1() {
+    let dir = tempfile::tempdir().unwrap();
+    restore(dir.path(), SCHEMA_1);
+    let store = open(dir.path());
+    let open_sagas = store.open_sagas().unwrap();
+    assert_eq!(open_sagas.len(), 1);
+    let row = &open_sagas[0];
+    assert_eq!((row.op, row.version, row.state), (OpKind::Spawn, 1, SagaState::Running));
+    assert_eq!(row.operation_id.as_deref(), Some("op-1"));
+    let lines: Vec<_> = store.events(row.id).unwrap().into_iter().map(|l| (l.name, l.event)).collect();
+    let name = |n: u32| format!("create_device.{n}");
+    assert_eq!(
+        lines,
+        [(name(0), StepEvent::Started), (name(0), StepEvent::Done), (name(1), StepEvent::Started)]
+    );
+    let books = store.books();
+    let states: Vec<_> = books.claims().map(|c| c.state).collect();
+    assert_eq!(states, [ClaimState::Ready, ClaimState::Reserved]);
+    assert_eq!(books.claims().next().unwrap().traits.len(), 2);
+    assert_eq!(store.fact("boot_id").unwrap().as_deref(), Some("5a3c"));
+    // It is a database like any other from here on.
+    store.begin(spawn(9)).unwrap();
+}

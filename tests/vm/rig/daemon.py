@@ -1,0 +1,65 @@
+"""mdevirtd in the guest, as the package runs it: under its systemd unit, on the system bus, with its own books."""
+
+import json
+import shlex
+
+from rig.wait import until
+
+CONFIG = "/etc/mdevirt/mdevirt.toml"
+DROP_IN = "/run/systemd/system/mdevirtd.service.d/rig.conf"
+
+
+class Daemon:
+    """The daemon of a guest that has the package."""
+
+    def __init__(self, vm):
+        self.vm = vm
+
+    def fresh(self, config, fail_points="", start=True):
+        """Starts it with empty books on this configuration; `fail_points` as in MDEVIRT_FAILPOINTS."""
+        self.vm.run("systemctl stop mdevirtd; systemctl reset-failed mdevirtd || true; rm -rf /var/lib/mdevirt/*")
+        self.arm(fail_points)
+        self.vm.write(CONFIG, config)
+        if start:
+            self.vm.run("systemctl start mdevirtd", timeout=300)
+
+    def arm(self, fail_points):
+        """Fail points for the next start; an empty text disarms."""
+        if fail_points:
+            self.vm.run(f"mkdir -p {DROP_IN.rsplit('/', 1)[0]}")
+            self.vm.write(DROP_IN, f"[Service]\nEnvironment=MDEVIRT_FAILPOINTS={fail_points}\n")
+        else:
+            self.vm.run(f"rm -f {DROP_IN}")
+        self.vm.run("systemctl daemon-reload")
+
+    def pid(self):
+        """Process id of the running daemon, 0 if there is none."""
+        return int(self.vm.run("systemctl show -P MainPID mdevirtd"))
+
+    def try_ctl(self, command, stdin=""):
+        """A line of mdevirtctl; the result has code, out, err."""
+        return self.vm.try_run(f"mdevirtctl --timeout 200 {command}", stdin=stdin)
+
+    def ctl(self, command, stdin=""):
+        """The output of a line of mdevirtctl that must succeed."""
+        return self.try_ctl(command, stdin).check().out
+
+    def json(self, command, stdin=""):
+        """What a line of mdevirtctl prints with --json."""
+        return json.loads(self.ctl(f"--json {command}", stdin))
+
+    def spawn(self, xml, flavor="resources:VGPU=1"):
+        """Spawns a domain; the result of `spawn --json`."""
+        return self.json(f"spawn - --flavor {shlex.quote(flavor)}", stdin=xml)
+
+    def instances(self):
+        """`instance list --json`."""
+        return self.json("instance list")
+
+    def inventory(self):
+        """`inventory --json` by parent."""
+        return {record["parent"]: record for record in self.json("inventory")}
+
+    def until_answers(self):
+        """Waits until the daemon of the moment answers."""
+        until("mdevirtd to answer", lambda: self.try_ctl("status").code == 0, timeout=180)
