@@ -43,6 +43,9 @@ pub(super) fn from_nodedev(name: &str) -> HostScan {
     let mut scan = HostScan::default();
     for entry in fs::read_dir(case(name).join("nodedev")).unwrap() {
         let text = fs::read_to_string(entry.unwrap().path()).unwrap();
+        if text.contains("<capability type='mdev'>") {
+            continue;
+        }
         let mut parent = bare(between(&text, "<name>", "</name>").unwrap().parse().unwrap());
         let vendor = between(&text, "<vendor id='0x", "'").unwrap();
         parent.vendor_id = Some(u16::from_str_radix(vendor, 16).unwrap());
