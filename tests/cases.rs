@@ -12,9 +12,9 @@
 
 #[path = "fixture/mod.rs"]
 mod fixture;
-#[path = "world/mod.rs"]
-mod world;
 
+#[path = "cases_run/daemon.rs"]
+mod daemon;
 #[path = "cases_run/listing.rs"]
 mod listing;
 #[path = "cases_run/setup.rs"]

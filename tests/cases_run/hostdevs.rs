@@ -17,6 +17,7 @@ use mdevirt::model::{DisplayWish, Fault, FaultKind, InstanceUuid, Job, MdevUuid}
 use mdevirt::service::api::{SpawnRequest, UseCases};
 use mdevirt::xml::domain::DomainDoc;
 
+use crate::daemon::smallest_domain;
 use crate::setup::{Case, Setup, case_text};
 
 /// Two T4 cards, with devices of somebody else that the domains of a case name.
@@ -84,7 +85,7 @@ async fn a_console_of_the_users_own() {
 
 fn domain(graphics: bool) -> String {
     let graphics = if graphics { "<graphics type='vnc' port='-1'/>" } else { "" };
-    crate::world::domain_xml("desk").replace("  </devices>", &format!("  {graphics}</devices>"))
+    smallest_domain("desk").replace("  </devices>", &format!("  {graphics}</devices>"))
 }
 
 /// 18, the requests
@@ -102,7 +103,7 @@ async fn a_console_on_our_devices() {
         match host.service().spawn(request).await {
             Ok(accepted) => {
                 let job = host.done(Ok(accepted)).await;
-                let xml = host.sim.domain(job.instance).await.unwrap().unwrap().xml;
+                let xml = host.domain_xml(job.instance).await;
                 let shape = DomainDoc::parse(xml).unwrap().hostdevs;
                 let shape = shape.iter().map(|h| (h.display, h.ramfb.unwrap_or(false)));
                 seen.push((name.to_owned(), Ok(shape.collect::<Vec<_>>())));

@@ -14,9 +14,9 @@ use mdevirt::model::{DisplayWish, FaultKind};
 use mdevirt::service::api::{SpawnRequest, UseCases};
 use mdevirt::xml::domain::DomainDoc;
 
+use crate::daemon::smallest_domain;
 use crate::listing::Listing;
 use crate::setup::Setup;
-use crate::world::domain_xml;
 
 const S390: &str = "28-non-gpu-mdevs/s390";
 const X86: &str = "28-non-gpu-mdevs/x86";
@@ -75,8 +75,8 @@ fn spawn(xml: String, flavor: &str) -> SpawnRequest {
 async fn models_follow_the_device_api() {
     let host = Setup::new(S390).nova("nova.conf").start().await;
     let flavor = "resources1:CUSTOM_VFIO_AP=1,resources2:CUSTOM_VFIO_CCW=1";
-    let job = host.done(host.service().spawn(spawn(domain_xml("z-01"), flavor)).await).await;
-    let xml = host.sim.domain(job.instance).await.unwrap().unwrap().xml;
+    let job = host.done(host.service().spawn(spawn(smallest_domain("z-01"), flavor)).await).await;
+    let xml = host.domain_xml(job.instance).await;
     let doc = DomainDoc::parse(&xml).unwrap();
     let models: Vec<&str> = doc.hostdevs.iter().map(|h| h.model().unwrap().as_str()).collect();
     assert_eq!(models, ["vfio-ap", "vfio-ccw"]);
@@ -110,7 +110,7 @@ async fn one_ap_matrix_for_a_vm() {
     };
     host.sim.change(mdevirt::host::sim::Change::ForeignMdev(foreign)).await.unwrap();
     let before = host.scan().await;
-    let xml = domain_xml("z-02").replace(
+    let xml = smallest_domain("z-02").replace(
         "  </devices>",
         &format!(
             "  <hostdev mode='subsystem' type='mdev' model='vfio-ap'><source><address uuid='{theirs}'/></source></hostdev></devices>"

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mdevirt::config;
-use mdevirt::host::sim::FileHost;
+use mdevirt::host::sim::{FileHost, SimHost, SimOptions};
 use mdevirt::host::sysfs::Sysfs;
 use mdevirt::host::{Hypervisor, NodeDevices};
 use mdevirt::model::{
@@ -18,12 +18,13 @@ use mdevirt::model::{
 use mdevirt::ops::VERSION;
 use mdevirt::service::api::{ClaimRequest, DeviceView, InstanceView, StatusView, UseCases};
 use mdevirt::store::{Begin, Change, Entry, Store};
+use mdevirt::xml::domain::DomainDoc;
 use tempfile::TempDir;
 
+use crate::daemon::{Daemon, books, fresh};
 use crate::fixture;
 use crate::listing::{Listing, nodedev_dir};
 use crate::sysfs_text::node_devices;
-use crate::world::{Random, World};
 
 /// What a case is made of, before it starts.
 pub(crate) struct Setup {
@@ -45,8 +46,8 @@ pub(crate) struct Remembered {
 
 /// A case that runs.
 pub(crate) struct Case {
-    world: World,
-    /// `mdevirt.toml`, and the root of planted trees.
+    daemon: Daemon,
+    /// `mdevirt.toml` and `state/`.
     pub(crate) dir: TempDir,
 }
 
@@ -122,34 +123,43 @@ impl Setup {
     /// Starts the service on it. What was remembered is there before the service is, as after a restart.
     pub(crate) async fn start(self) -> Case {
         let dir = TempDir::new().unwrap();
-        let config = dir.path().join("mdevirt.toml");
-        fs::write(&config, &self.config).unwrap();
-        fs::write(dir.path().join("none.xml"), "<node></node>").unwrap();
-        let domains = FileHost::load(&dir.path().join("none.xml")).unwrap();
+        fs::write(dir.path().join("mdevirt.toml"), &self.config).unwrap();
         let nodes =
             self.nodes.unwrap_or_else(|| Arc::new(Listing::of_files(&nodedev_dir(self.case))) as Arc<_>);
         let listed = nodes.scan().await.unwrap();
-        let mut world = World::over(nodes, domains, &config, "").await;
-        assert_eq!(room(&listed), room(&world.scan().await), "the simulator shows what the case lists");
+        let sim = SimHost::new(nodes, no_domains(), SimOptions::default()).await.unwrap();
+        assert_eq!(
+            room(&listed),
+            room(&sim.scan().await.unwrap()),
+            "the simulator shows what the case lists"
+        );
         for (file, running) in &self.domains {
             let xml = fs::read_to_string(file).unwrap();
-            world.sim.define(&xml).await.unwrap();
+            sim.define(&xml).await.unwrap();
             if *running {
-                let uuid = mdevirt::xml::domain::DomainDoc::parse(&xml).unwrap().uuid.unwrap();
-                world.sim.start(uuid).await.unwrap();
+                sim.start(DomainDoc::parse(&xml).unwrap().uuid.unwrap()).await.unwrap();
             }
         }
+        let store = books(&dir.path().join("state"));
         for line in &self.remembered {
             let domain = match line.vm {
-                Some(vm) => world.sim.domain(vm).await.unwrap(),
+                Some(vm) => sim.domain(vm).await.unwrap(),
                 None => None,
             };
-            let state = domain.map(|d| (d.name, d.running));
-            remember(&world.service().store, line, state);
+            remember(&store, line, domain.map(|d| (d.name, d.running)));
         }
-        world.restart().await;
-        Case { world, dir }
+        drop(store);
+        let daemon = Daemon::start(dir.path(), sim);
+        Case { daemon, dir }
     }
+}
+
+/// Domains begin with none; they come by their XML, as to libvirt.
+fn no_domains() -> Arc<FileHost> {
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("none.xml");
+    fs::write(&file, "<node></node>").unwrap();
+    FileHost::load(&file).unwrap()
 }
 
 /// The import of a nova.conf of a case.
@@ -206,7 +216,7 @@ fn remember(store: &Store, line: &Remembered, domain: Option<(String, bool)>) {
 
 fn past_operation(instance: InstanceUuid, owner: DomainOwner) -> SagaRow {
     SagaRow {
-        id: JobId(Random.fresh()),
+        id: JobId(fresh()),
         op: if owner == DomainOwner::Mdevirt { OpKind::Spawn } else { OpKind::Claim },
         version: VERSION,
         instance,
@@ -221,7 +231,7 @@ fn past_operation(instance: InstanceUuid, owner: DomainOwner) -> SagaRow {
 
 fn past_claim(instance: InstanceUuid, device: &OwnDevice) -> Claim {
     Claim {
-        id: ClaimId(Random.fresh()),
+        id: ClaimId(fresh()),
         instance,
         uuid: device.uuid,
         parent: device.parent.clone(),
@@ -313,22 +323,22 @@ impl Case {
 }
 
 impl Deref for Case {
-    type Target = World;
-    fn deref(&self) -> &World {
-        &self.world
+    type Target = Daemon;
+    fn deref(&self) -> &Daemon {
+        &self.daemon
     }
 }
 
 impl DerefMut for Case {
-    fn deref_mut(&mut self) -> &mut World {
-        &mut self.world
+    fn deref_mut(&mut self) -> &mut Daemon {
+        &mut self.daemon
     }
 }
 
 /// A claim for a fresh instance.
 pub(crate) fn claim_request(flavor: &str) -> ClaimRequest {
     ClaimRequest {
-        instance: InstanceUuid(Random.fresh()),
+        instance: InstanceUuid(fresh()),
         name: String::new(),
         flavor: flavor.to_owned(),
         operation_id: None,
