@@ -2,15 +2,17 @@
 //!
 //! The point of no return is the stopped domain: before it nothing has changed, after it there is only forward.
 
-use super::steps::{RemoveDevice, StopDomain, UndefineDomain};
+use super::steps::{OnOther, RemoveDevice, StopDomain, UndefineDomain};
 use super::{Host, Params, VERSION, parts};
 use crate::model::{ClaimState, OpKind};
 use crate::saga::{Script, Step};
 
 /// The steps of a destroy.
 pub fn script(host: &Host, params: Params) -> Script {
-    let mut steps: Vec<Box<dyn Step>> =
-        vec![Box::new(StopDomain::new(host, &params)), Box::new(UndefineDomain::new(host, &params))];
+    let mut steps: Vec<Box<dyn Step>> = vec![
+        Box::new(StopDomain::new(host, &params, OnOther::PassBy)),
+        Box::new(UndefineDomain::new(host, &params)),
+    ];
     if !params.keep_devices {
         for (part, device) in parts(&params.devices) {
             steps.push(Box::new(RemoveDevice::new(host, part, device)));

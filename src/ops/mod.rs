@@ -7,11 +7,14 @@
 
 pub mod claim;
 pub mod destroy;
+mod domain;
 pub mod release;
 pub mod spawn;
 pub mod start;
 pub mod steps;
 pub mod stop;
+
+pub use domain::Found;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

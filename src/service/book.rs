@@ -1,7 +1,7 @@
 //! From a request to booked claims: parse, choose on fresh hardware, write the books, hand the saga over.
 //!
-//! Bookings are made one at a time, so that two requests never choose on the same room; everything slow that
-//! follows (making devices, starting domains) runs beside others.
+//! Bookings are made one at a time, so that two requests never choose on the same room or book one name; everything
+//! slow that follows (making devices, starting domains) runs beside others.
 
 use std::collections::BTreeSet;
 
@@ -52,11 +52,11 @@ impl Service {
             return Ok(again);
         }
         let draft = self.draft_spawn(&request, digest, operation_id).await?;
+        let _one_at_a_time = self.booking.lock().await;
         if let Some(again) = self.known(&draft)? {
             return Ok(again);
         }
         self.refuse_taken_domain(&draft).await?;
-        let _one_at_a_time = self.booking.lock().await;
         let chosen = self.choose(&draft).await?;
         let xml =
             self.write_hostdevs(&request.domain_xml, Some(draft.instance), &chosen.claims, request.display)?;
@@ -88,10 +88,10 @@ impl Service {
             operation_id: request.operation_id,
             op: OpKind::Claim,
         };
+        let _one_at_a_time = self.booking.lock().await;
         if let Some(again) = self.known(&draft)? {
             return Ok(again);
         }
-        let _one_at_a_time = self.booking.lock().await;
         let chosen = self.choose(&draft).await?;
         self.begin(draft, chosen, None)
     }

@@ -1,6 +1,7 @@
 //! What the host does by itself: libvirt comes and goes, a guest shuts down, somebody runs `virsh start`.
 //!
-//! An event only wakes; then the books of every instance without an operation of its own are compared with its domain.
+//! An event only wakes; then the books of every instance without an operation of its own are compared with its domain,
+//! and once more when an operation has ended.
 
 use std::collections::BTreeSet;
 
@@ -10,6 +11,7 @@ use super::Service;
 use super::api::Change;
 use crate::host::HostEvent;
 use crate::model::{Claim, ClaimEvent, ClaimState, InstanceUuid};
+use crate::ops::Found;
 use crate::store::{self, StoreError};
 
 impl Service {
@@ -46,13 +48,17 @@ impl Service {
     }
 
     /// Brings the claims of one instance, or of all, in line with their domains.
-    async fn catch_up(&self, only: Option<InstanceUuid>) {
+    pub(super) async fn catch_up(&self, only: Option<InstanceUuid>) {
+        // One at a time: what an earlier look saw must not be written after what a later one saw.
+        let _one_at_a_time = self.following.lock().await;
         let books = self.store.books();
         let instances: BTreeSet<InstanceUuid> =
             books.claims().map(|c| c.instance).filter(|i| only.is_none_or(|o| o == *i)).collect();
         for instance in instances {
-            let running = match self.host.hypervisor.domain(instance).await {
-                Ok(domain) => domain.is_some_and(|d| d.running),
+            let devices = books.claims_of(instance).map(|c| c.uuid);
+            let running = match self.host.find_domain(instance, devices).await {
+                Ok(Found::Ours(domain)) => domain.running,
+                Ok(Found::Absent | Found::Other(_)) => false,
                 // Unknown is neither running nor stopped: the next event or connection looks again.
                 Err(err) => {
                     tracing::debug!(%instance, "look for its domain: {err}");

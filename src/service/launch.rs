@@ -79,6 +79,10 @@ impl Service {
                 ending => break ending,
             }
         };
+        if ending.is_ok() {
+            // What its domain did meanwhile was left to the operation, which may not have seen it.
+            self.catch_up(Some(row.instance)).await;
+        }
         self.jobs.end(row.id);
         match ending {
             Ok(ending) => self.ended(&row, &ending),

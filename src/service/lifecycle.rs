@@ -6,8 +6,9 @@ use super::Service;
 use super::api::Accepted;
 use super::book::digest_of;
 use crate::config::OnRelease;
-use crate::model::{Claim, DomainOwner, Fault, FaultKind, Instance, OpKind};
+use crate::model::{Claim, ClaimState, DomainOwner, Fault, FaultKind, Instance, InstanceUuid, OpKind};
 use crate::ops::{DevicePlan, Params};
+use crate::store::{Begin, Books, Recheck};
 
 impl Service {
     /// Books one operation on an instance given by name or UUID.
@@ -23,16 +24,20 @@ impl Service {
         }
         let instance = self.instance(text)?;
         refuse_wrong_owner(op, &instance)?;
-        let devices = self.plans_of(self.store.books().claims_of(instance.uuid)).await?;
+        let claims: Vec<Claim> = self.store.books().claims_of(instance.uuid).cloned().collect();
+        let devices = self.plans_of(&claims).await?;
+        // What a stuck operation left half made is no device to keep.
+        let all_made = claims.iter().all(|c| c.state != ClaimState::Reserved);
         let params = Params {
             instance: instance.uuid,
-            name: instance.name,
+            name: instance.name.clone(),
             devices,
             domain_xml: None,
-            keep_devices: self.settings.now().config.on_release == OnRelease::Keep,
+            keep_devices: all_made && self.settings.now().config.on_release == OnRelease::Keep,
         };
         let saga = self.new_saga(op, &params, operation_id, digest);
-        self.launch(saga, |begin| begin)
+        let recheck: Recheck = Box::new(move |books| recheck(books, op, instance.uuid, &claims));
+        self.launch(saga, |begin| Begin { recheck: Some(recheck), ..begin })
     }
 
     /// The instance of that UUID or name.
@@ -63,10 +68,7 @@ impl Service {
         }
     }
 
-    async fn plans_of<'a>(
-        &self,
-        claims: impl Iterator<Item = &'a Claim> + Send,
-    ) -> Result<Vec<DevicePlan>, Fault> {
+    async fn plans_of(&self, claims: &[Claim]) -> Result<Vec<DevicePlan>, Fault> {
         let scan = self
             .host
             .nodes
@@ -76,7 +78,28 @@ impl Service {
         let card = |claim: &Claim| {
             scan.parent(&claim.parent).map_or_else(|| claim.parent.clone(), crate::model::Parent::card)
         };
-        Ok(claims.map(|c| DevicePlan { claim: c.clone(), card: card(c), reused: false }).collect())
+        Ok(claims.iter().map(|c| DevicePlan { claim: c.clone(), card: card(c), reused: false }).collect())
+    }
+}
+
+/// The claims are those that were planned with, and nothing but giving back follows on one that is half made or gone.
+fn recheck(books: &Books, op: OpKind, instance: InstanceUuid, planned: &[Claim]) -> Result<(), Fault> {
+    let now = || books.claims_of(instance);
+    if !now().map(|c| c.id).eq(planned.iter().map(|c| c.id)) {
+        let text =
+            format!("the devices of instance {instance} changed while {op} was looked into; ask again");
+        return Err(Fault::new(FaultKind::InstanceBusy, text));
+    }
+    let half = |c: &&Claim| matches!(c.state, ClaimState::Reserved | ClaimState::Releasing);
+    match now().find(half) {
+        Some(claim) if matches!(op, OpKind::Start | OpKind::Stop) => {
+            let Claim { uuid, state, .. } = claim;
+            let text = format!(
+                "{op} instance {instance}: its device {uuid} is {state} since an operation got stuck; destroy it"
+            );
+            Err(Fault::new(FaultKind::OperationStuck, text))
+        }
+        Some(_) | None => Ok(()),
     }
 }
 

@@ -71,6 +71,7 @@ pub struct Service(Arc<Inner>);
 pub struct Inner {
     parts: Parts,
     booking: tokio::sync::Mutex<()>,
+    following: tokio::sync::Mutex<()>,
     jobs: Jobs,
     changes: broadcast::Sender<Change>,
 }
@@ -82,7 +83,8 @@ impl Service {
     /// A service over its parts; nothing runs yet.
     pub fn new(parts: Parts) -> Self {
         let (changes, _) = broadcast::channel(CHANGES_MAX);
-        Self(Arc::new(Inner { parts, booking: tokio::sync::Mutex::new(()), jobs: Jobs::default(), changes }))
+        let (booking, following) = Default::default();
+        Self(Arc::new(Inner { parts, booking, following, jobs: Jobs::default(), changes }))
     }
 
     /// Takes no new operation from now on, and lets sagas stop after the step at work.

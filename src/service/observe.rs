@@ -1,7 +1,7 @@
 //! What is: hardware, books and domains put together, for reading and for booking.
 //!
-//! The books are read before and after the hardware, and what either reading knows as ours is ours: a device that is
-//! being made or removed meanwhile is never taken for foreign.
+//! The books are read before and after the hardware. A device of ours is in the books before it is made and until it is
+//! removed, so one that left them meanwhile is left out of the look: it is neither foreign nor idle.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,18 +25,21 @@ pub(super) struct Observation {
     pub(super) instances: Vec<Instance>,
     /// Claims.
     pub(super) claims: Vec<Claim>,
-    /// Devices that were ours before or after the look.
+    /// Devices that are ours.
     pub(super) own: Vec<OwnDevice>,
 }
 
 impl Observation {
     /// Joins a scan with the books read `before` and `after` it.
-    pub(super) fn new(before: &Books, scan: HostScan, after: &Books) -> Self {
-        let mut own: Vec<OwnDevice> = after.own_devices().chain(before.own_devices()).cloned().collect();
-        own.sort_by(|a, b| (a.uuid, &a.parent).cmp(&(b.uuid, &b.parent)));
-        own.dedup_by(|a, b| (a.uuid, &a.parent) == (b.uuid, &b.parent));
-        let (instances, claims) = (after.instances().cloned().collect(), after.claims().cloned().collect());
-        Self { scan, instances, claims, own }
+    pub(super) fn new(before: &Books, mut scan: HostScan, after: &Books) -> Self {
+        let is_own = |books: &Books, mdev: &Mdev| books.own_device(mdev.uuid, &mdev.parent).is_some();
+        scan.mdevs.retain(|mdev| is_own(after, mdev) || !is_own(before, mdev));
+        Self {
+            scan,
+            instances: after.instances().cloned().collect(),
+            claims: after.claims().cloned().collect(),
+            own: after.own_devices().cloned().collect(),
+        }
     }
 
     /// The configuration applied to this hardware.

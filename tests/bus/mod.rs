@@ -5,6 +5,7 @@
 mod fake;
 mod sample;
 
+#[allow(unused_imports, reason = "each test program uses a part of the fixture")]
 pub use fake::{Fake, Pace};
 
 use std::io::{BufRead, BufReader};

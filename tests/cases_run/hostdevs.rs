@@ -17,7 +17,6 @@ use mdevirt::model::{DisplayWish, Fault, FaultKind, InstanceUuid, Job, MdevUuid}
 use mdevirt::service::api::{SpawnRequest, UseCases};
 use mdevirt::xml::domain::DomainDoc;
 
-use crate::daemon::smallest_domain;
 use crate::setup::{Case, Setup, case_text};
 
 /// Two T4 cards, with devices of somebody else that the domains of a case name.
@@ -85,7 +84,7 @@ async fn a_console_of_the_users_own() {
 
 fn domain(graphics: bool) -> String {
     let graphics = if graphics { "<graphics type='vnc' port='-1'/>" } else { "" };
-    smallest_domain("desk").replace("  </devices>", &format!("  {graphics}</devices>"))
+    crate::world::domain_xml("desk").replace("  </devices>", &format!("  {graphics}</devices>"))
 }
 
 /// 18, the requests
@@ -159,6 +158,19 @@ async fn libvirts_own_alias_is_no_finding() {
     host.sim.define(&xml.replace(&alias, "hostdev0")).await.unwrap();
     host.sim.start(doc.uuid.unwrap()).await.unwrap();
     assert_eq!(host.findings().await, [""; 0]);
+}
+
+/// An idle device of ours is given by a claim, never because a domain names it.
+#[tokio::test]
+async fn an_idle_device_of_ours_is_not_for_the_taking() {
+    let idle = "c0eaede1-d1b7-46df-8289-6edbefc1036d";
+    let host = Setup::new("09-zero-available-zero-total").nova("nova.conf").remembered().start().await;
+    let xml = case_text("19-hostdev-attributes/domains/alias-good.xml").replace(ATTRIBUTED, idle);
+    let before = host.scan().await;
+    let fault = host.service().spawn(request(xml, 1, DisplayWish::Off)).await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::InvalidDomainXml);
+    assert!(fault.message.contains(idle) && fault.message.contains("kept for a claim"), "{fault}");
+    assert_eq!(host.scan().await, before);
 }
 
 /// 19, 1

@@ -1,13 +1,17 @@
 //! A whole host in one process: the real service, store and runner over a simulated host.
 //!
-//! The simulated hardware and its domains live outside the service, so that [`World::restart`] is what a restart of the
-//! daemon is: the books are read from disk, the host is as it was.
+//! The simulated hardware and its domains live outside the service, so that [`World::fall`] and [`Remains::rise`] are
+//! what a crash and the next start are: the books are read from disk, the host is as it was.
 
 #![allow(dead_code, unreachable_pub, reason = "every test file uses its own part of the world")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has to stop")]
+
+pub mod gate;
+pub mod picture;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Weak};
 
 use mdevirt::host::sim::{FileHost, Script, SimHost, SimOptions};
 use mdevirt::host::{Hypervisor, NodeDevices};
@@ -19,7 +23,11 @@ use mdevirt::service::{Parts, Service, SettingsCell};
 use mdevirt::store::Store;
 use mdevirt::xml::render::Templates;
 use tempfile::TempDir;
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
 use uuid::Uuid;
+
+use self::gate::Gate;
 
 /// Counts microseconds; never the same moment twice.
 #[derive(Debug, Default)]
@@ -48,8 +56,15 @@ pub struct World {
     config: PathBuf,
     pub sim: Arc<SimHost>,
     pub points: Arc<FailPoints>,
-    service: Option<Service>,
-    tasks: Vec<tokio::task::JoinHandle<()>>,
+    service: Service,
+}
+
+/// What a daemon that is gone leaves behind: the state directory, the hardware and its domains.
+pub struct Remains {
+    dir: TempDir,
+    config: PathBuf,
+    pub sim: Arc<SimHost>,
+    store: Weak<Store>,
 }
 
 /// A file of `tests/scenarios`.
@@ -65,69 +80,52 @@ impl World {
 
     /// A host of a scenario file, a configuration and a fault script.
     pub async fn of(file: &Path, config: &Path, script: &str) -> Self {
-        let base = FileHost::load(file).unwrap();
-        Self::over(base.clone(), base, config, script).await
+        let sim = simulated(file, script).await;
+        Self::open(state_dir(), sim.clone(), host(sim), config, Arc::default())
     }
 
-    /// The simulator over these parents and domains.
-    pub async fn over(
-        nodes: Arc<dyn NodeDevices>,
-        domains: Arc<dyn Hypervisor>,
-        config: &Path,
-        script: &str,
-    ) -> Self {
-        let dir = TempDir::new().unwrap();
-        let options = SimOptions { state_file: None, script: Script::parse(script).unwrap() };
-        let sim = SimHost::new(nodes, domains, options).await.unwrap();
-        let points = Arc::new(FailPoints::default());
-        let service = service(dir.path(), config, &sim, &points);
-        let mut world =
-            Self { dir, config: config.to_owned(), sim, points, service: Some(service), tasks: Vec::new() };
-        world.follow();
-        world
+    /// A daemon on any simulated host, with the books of this directory.
+    pub fn on(dir: TempDir, sim: Arc<SimHost>, config: &Path) -> Self {
+        Self::open(dir, sim.clone(), host(sim), config, Arc::default())
     }
 
-    /// The state directory.
-    pub fn state_dir(&self) -> &Path {
-        self.dir.path()
+    /// A host behind a gate.
+    pub async fn gated(name: &str, config: &str) -> (Self, Arc<Gate>) {
+        let sim = simulated(&scenario(&format!("{name}.xml")), "").await;
+        let gate = Gate::new(sim.clone());
+        (Self::open(state_dir(), sim, host(gate.clone()), &scenario(config), Arc::default()), gate)
+    }
+
+    fn open(dir: TempDir, sim: Arc<SimHost>, host: Host, config: &Path, points: Arc<FailPoints>) -> Self {
+        let service = service(dir.path(), config, host, &points);
+        service.recover().unwrap();
+        tokio::spawn(service.clone().follow());
+        Self { dir, config: config.to_owned(), sim, points, service }
     }
 
     /// The service of this moment.
     pub fn service(&self) -> &Service {
-        self.service.as_ref().unwrap()
+        &self.service
     }
 
-    fn follow(&mut self) {
-        self.tasks.push(tokio::spawn(self.service().clone().follow()));
-    }
-
-    /// The daemon goes away, wherever it is, and comes back on the same host with the same state directory.
-    pub async fn restart(&mut self) {
-        self.service().go_down();
-        for task in self.tasks.drain(..) {
-            task.abort();
-            let _ = task.await;
-        }
-        let old = self.service.take().unwrap();
-        let store = Arc::downgrade(&old.store);
-        drop(old);
-        // The state directory is locked as long as any task of the old service lives.
-        while store.strong_count() > 0 {
-            tokio::task::yield_now().await;
-        }
-        self.points = Arc::new(FailPoints::default());
-        let new = service(self.dir.path(), &self.config, &self.sim, &self.points);
-        new.recover().unwrap();
-        self.service = Some(new);
-        self.follow();
+    /// The daemon is gone, wherever it was. Its tasks go with its runtime, which has to end before [`Remains::rise`].
+    pub fn fall(self) -> Remains {
+        let store = Arc::downgrade(&self.service.store);
+        Remains { dir: self.dir, config: self.config, sim: self.sim, store }
     }
 
     /// Waits until no job is under way.
     pub async fn quiet(&self) {
         let mut changes = self.service().changes();
         while self.service().jobs_running() > 0 {
-            changes.recv().await.unwrap();
+            next(&mut changes).await;
         }
+    }
+
+    /// The steps of a job, as a restart makes them.
+    pub fn script_of(&self, id: JobId) -> mdevirt::saga::Script {
+        let row = self.service.store.saga(id).unwrap().unwrap();
+        mdevirt::ops::script(&self.service.host, &row).unwrap()
     }
 
     /// Waits for a job's end.
@@ -138,9 +136,7 @@ impl World {
             if !job.state.is_open() {
                 return job;
             }
-            while !matches!(changes.recv().await.unwrap(), Change::JobRemoved { id: ended, .. } if ended == id)
-            {
-            }
+            next(&mut changes).await;
         }
     }
 
@@ -176,13 +172,47 @@ impl World {
     }
 }
 
-fn service(dir: &Path, config: &Path, sim: &Arc<SimHost>, points: &Arc<FailPoints>) -> Service {
+/// The next change; `None` if some were missed.
+pub async fn next(changes: &mut broadcast::Receiver<Change>) -> Option<Change> {
+    match changes.recv().await {
+        Ok(change) => Some(change),
+        Err(RecvError::Lagged(_)) => None,
+        Err(RecvError::Closed) => panic!("the service is gone"),
+    }
+}
+
+fn host<H: NodeDevices + Hypervisor + 'static>(host: Arc<H>) -> Host {
+    Host { nodes: host.clone(), hypervisor: host, cards: Arc::new(CardLocks::default()) }
+}
+
+async fn simulated(file: &Path, script: &str) -> Arc<SimHost> {
+    let base = FileHost::load(file).unwrap();
+    let options = SimOptions { state_file: None, script: Script::parse(script).unwrap() };
+    SimHost::new(base.clone(), base, options).await.unwrap()
+}
+
+/// In memory where there is such a place: the death of a process asks nothing of a disk's cache.
+fn state_dir() -> TempDir {
+    TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).unwrap()
+}
+
+impl Remains {
+    /// The next daemon on the same host with the same state directory; `arm` sets its fail points.
+    pub async fn rise(self, arm: impl FnOnce(&FailPoints)) -> World {
+        assert_eq!(self.store.strong_count(), 0, "a task of the earlier daemon is still alive");
+        let points = Arc::new(FailPoints::default());
+        arm(&points);
+        World::open(self.dir, self.sim.clone(), host(self.sim), &self.config, points)
+    }
+}
+
+fn service(dir: &Path, config: &Path, host: Host, points: &Arc<FailPoints>) -> Service {
     let clock: Arc<dyn Clock> = Arc::new(Ticks::default());
     let store = Arc::new(Store::open(dir, Arc::clone(&clock)).unwrap());
     let (wake, stop) = (Arc::new(Wake::default()), Arc::new(Stop::default()));
     let runner = Runner::new(Arc::clone(&store), Arc::clone(&wake), Arc::clone(&stop), Arc::clone(points));
     Service::new(Parts {
-        host: Host { nodes: sim.clone(), hypervisor: sim.clone(), cards: Arc::new(CardLocks::default()) },
+        host,
         store,
         runner,
         wake,

@@ -52,6 +52,7 @@ pub struct Faults {
 struct Rules {
     fails: Vec<(FailRule, u32)>,
     changes: Vec<(ChangeRule, u32)>,
+    failed: u64,
 }
 
 impl Faults {
@@ -73,6 +74,11 @@ impl Faults {
         self.lock().changes.push((rule, 0));
     }
 
+    /// How many calls fell under a rule of failure since the rules were last forgotten.
+    pub fn failed_calls(&self) -> u64 {
+        self.lock().failed
+    }
+
     /// Forgets all rules.
     pub fn clear(&self) {
         *self.lock() = Rules::default();
@@ -81,7 +87,8 @@ impl Faults {
     /// Counts the call and decides it.
     pub(super) fn begin(&self, site: &CallSite) -> Verdict {
         let mut verdict = Verdict::Go;
-        for (rule, seen) in &mut self.lock().fails {
+        let mut rules = self.lock();
+        for (rule, seen) in &mut rules.fails {
             if !site.fits(rule.call, rule.parent.as_ref(), rule.instance.as_ref()) {
                 continue;
             }
@@ -91,6 +98,7 @@ impl Faults {
                 verdict = fail(rule.kind, &site.what, *seen + 1 == end);
             }
         }
+        rules.failed += u64::from(verdict != Verdict::Go);
         verdict
     }
 
@@ -166,6 +174,7 @@ mod tests {
         let (a, b) = (create_on("0000:84:00.0"), create_on("0000:85:00.0"));
         let got = [&a, &b, &a, &b, &a, &a].map(|site| fails(&faults, site));
         assert_eq!(got, [false, false, true, false, true, false]);
+        assert_eq!(faults.failed_calls(), 2);
     }
 
     #[test]

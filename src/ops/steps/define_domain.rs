@@ -3,9 +3,9 @@
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::is_ours;
+use super::{find_domain, not_ours};
 use crate::model::{Fault, FaultKind};
-use crate::ops::{Host, Params, step_error};
+use crate::ops::{Found, Host, Params, step_error};
 use crate::saga::{Seen, Step, StepError};
 
 /// See the head of the file.
@@ -24,16 +24,10 @@ impl DefineDomain {
     }
 
     async fn look(&self) -> Result<Seen, StepError> {
-        let Params { instance, name, devices, .. } = &self.params;
-        let found = self.host.hypervisor.domain(*instance).await;
-        let found =
-            found.map_err(|e| StepError::Unknown(format!("look for domain {name:?} ({instance}): {e}")))?;
-        Ok(match found {
-            None => Seen::Absent,
-            Some(domain) if is_ours(&domain, devices) => Seen::Done(json!({ "domain": instance })),
-            Some(domain) => {
-                Seen::Foreign(format!("domain {:?} has UUID {instance} and not our devices", domain.name))
-            }
+        Ok(match find_domain(&self.host, &self.params).await? {
+            Found::Absent => Seen::Absent,
+            Found::Ours(_) => Seen::Done(json!({ "domain": self.params.instance })),
+            Found::Other(domain) => Seen::Foreign(not_ours(&domain)),
         })
     }
 }

@@ -17,7 +17,7 @@ use crate::store::Change;
 pub enum OnUndo {
     /// It is removed, unless it existed before.
     Remove,
-    /// It stays: it belongs to a claim that outlives the operation.
+    /// It stays: it belongs to a claim that outlives the operation, and that does not move by it.
     Keep,
 }
 
@@ -98,16 +98,16 @@ fn bound_to(functions: &[Parent], wanted: &MdevType) -> Option<String> {
 
 /// What was found under the UUID against what was asked for.
 fn judge(claim: &Claim, found: &[Mdev]) -> Seen {
-    let active = found.iter().find(|m| m.active);
-    match active {
-        // A definition without a device: its making or its removal was cut off half way.
-        None if found.iter().any(|m| m.parent == claim.parent) => Seen::Partial,
+    let here = || found.iter().find(|m| m.parent == claim.parent);
+    match found.iter().find(|m| m.active).or_else(here) {
         None => Seen::Absent,
         Some(m) if m.parent != claim.parent => Seen::Foreign(format!("{} exists on {}", m.uuid, m.parent)),
         Some(m) if m.type_id.as_ref().is_some_and(|id| *id != claim.mdev_type) => {
             Seen::Foreign(format!("{} exists with another type", m.uuid))
         }
-        Some(m) => Seen::Done(json!({ "uuid": m.uuid, "parent": m.parent })),
+        Some(m) if m.active => Seen::Done(json!({ "uuid": m.uuid, "parent": m.parent })),
+        // A definition without a device: its making or its removal was cut off half way.
+        Some(_) => Seen::Partial,
     }
 }
 
@@ -149,7 +149,10 @@ impl Step for MakeDevice {
     }
 
     fn done_changes(&self, _out: &Value) -> Vec<Change> {
-        vec![claim(self.claim().id, ClaimEvent::Created)]
+        match self.on_undo {
+            OnUndo::Remove => vec![claim(self.claim().id, ClaimEvent::Created)],
+            OnUndo::Keep => Vec::new(),
+        }
     }
 
     fn undone_changes(&self) -> Vec<Change> {

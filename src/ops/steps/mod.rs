@@ -11,19 +11,18 @@ pub use define_domain::DefineDomain;
 pub use make_device::{MakeDevice, OnUndo};
 pub use remove_device::RemoveDevice;
 pub use start_domain::StartDomain;
-pub use stop_domain::StopDomain;
+pub use stop_domain::{OnOther, StopDomain};
 pub use undefine_domain::UndefineDomain;
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{DevicePlan, Host, step_error};
+use super::{DevicePlan, Found, Host, Params, step_error};
 use crate::host::{Domain, HostError};
 use crate::model::{ClaimEvent, ClaimId};
 use crate::saga::StepError;
 use crate::store::Change;
-use crate::xml::domain::DomainDoc;
 
 /// How long a device may stay open after its VM ended: QEMU closes it while it exits.
 const CLOSE_DEADLINE: Duration = Duration::from_secs(15);
@@ -55,10 +54,17 @@ fn claim(claim: ClaimId, event: ClaimEvent) -> Change {
     Change::Claim { claim, event }
 }
 
-/// Whether a domain is the one we wrote: it names all the devices of the operation.
-fn is_ours(domain: &Domain, devices: &[DevicePlan]) -> bool {
-    match DomainDoc::parse(&domain.xml) {
-        Ok(doc) => devices.iter().all(|d| doc.mdev(d.claim.uuid).is_some()),
-        Err(_) => false,
-    }
+/// What libvirt has under the UUID of the operation's instance. A look that fails says nothing.
+async fn find_domain(host: &Host, params: &Params) -> Result<Found, StepError> {
+    let Params { instance, name, devices, .. } = params;
+    let found = host.find_domain(*instance, devices.iter().map(|d| d.claim.uuid)).await;
+    found.map_err(|e| StepError::Unknown(format!("look for domain {name:?} ({instance}): {e}")))
+}
+
+/// Says of a domain that it is not the one of this operation.
+fn not_ours(domain: &Domain) -> String {
+    format!(
+        "domain {:?} ({}) has none of our devices, so it is not ours and is left alone",
+        domain.name, domain.uuid
+    )
 }

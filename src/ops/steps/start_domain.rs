@@ -3,9 +3,9 @@
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::claims;
+use super::{claims, find_domain, not_ours};
 use crate::model::{ClaimEvent, Fault, FaultKind};
-use crate::ops::{Host, Params, step_error};
+use crate::ops::{Found, Host, Params, step_error};
 use crate::saga::{Seen, Step, StepError};
 use crate::store::Change;
 
@@ -30,22 +30,23 @@ impl Step for StartDomain {
     }
 
     async fn seen(&self) -> Result<Seen, StepError> {
-        let Params { instance, name, .. } = &self.params;
-        let found = self.host.hypervisor.domain(*instance).await;
-        match found.map_err(|e| StepError::Unknown(format!("look for domain {name:?} ({instance}): {e}")))? {
-            Some(domain) if domain.running => Ok(Seen::Done(json!({ "running": instance }))),
-            Some(_) | None => Ok(Seen::Absent),
-        }
+        Ok(match find_domain(&self.host, &self.params).await? {
+            Found::Ours(domain) if domain.running => Seen::Done(json!({ "running": domain.uuid })),
+            Found::Ours(_) | Found::Absent => Seen::Absent,
+            Found::Other(domain) => Seen::Foreign(not_ours(&domain)),
+        })
     }
 
     async fn run(&self) -> Result<Value, StepError> {
         let Params { instance, name, .. } = &self.params;
         let what = format!("start domain {name:?}");
-        let domain = self.host.hypervisor.domain(*instance).await.map_err(|e| step_error(&what, &e))?;
-        if domain.is_none() {
-            let text = format!(
-                "{what}: libvirt has no domain with UUID {instance}; define it again, or destroy the instance"
-            );
+        let why = match find_domain(&self.host, &self.params).await? {
+            Found::Ours(_) => None,
+            Found::Absent => Some(format!("libvirt has no domain with UUID {instance}")),
+            Found::Other(domain) => Some(not_ours(&domain)),
+        };
+        if let Some(why) = why {
+            let text = format!("{what}: {why}; define it again, or destroy the instance");
             return Err(StepError::Fault(Fault::new(FaultKind::HostRefused, text)));
         }
         self.host.hypervisor.start(*instance).await.map_err(|e| step_error(&what, &e))?;
@@ -53,6 +54,9 @@ impl Step for StartDomain {
     }
 
     async fn undo(&self, _out: Option<&Value>) -> Result<(), StepError> {
+        if !matches!(find_domain(&self.host, &self.params).await?, Found::Ours(_)) {
+            return Ok(());
+        }
         let what = format!("stop domain {:?}", self.params.name);
         self.host.hypervisor.stop(self.params.instance).await.map_err(|e| step_error(&what, &e))
     }

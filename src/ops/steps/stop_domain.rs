@@ -3,23 +3,37 @@
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::claims;
-use crate::model::ClaimEvent;
-use crate::ops::{Host, Params, step_error};
+use super::{claims, find_domain, not_ours};
+use crate::model::{ClaimEvent, Fault, FaultKind};
+use crate::ops::{Found, Host, Params, step_error};
 use crate::saga::{Seen, Step, StepError};
 use crate::store::Change;
+
+/// What becomes of the operation if somebody else's domain has the UUID. It runs on in either case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnOther {
+    /// It fails.
+    Refuse,
+    /// There is nothing of ours to stop.
+    PassBy,
+}
 
 /// See the head of the file.
 #[derive(Debug)]
 pub struct StopDomain {
     host: Host,
     params: Params,
+    on_other: OnOther,
 }
 
 impl StopDomain {
     /// The step for the domain of these parameters.
-    pub fn new(host: &Host, params: &Params) -> Self {
-        Self { host: host.clone(), params: params.clone() }
+    pub fn new(host: &Host, params: &Params, on_other: OnOther) -> Self {
+        Self { host: host.clone(), params: params.clone(), on_other }
+    }
+
+    fn out(&self) -> Value {
+        json!({ "stopped": self.params.instance })
     }
 }
 
@@ -30,18 +44,24 @@ impl Step for StopDomain {
     }
 
     async fn seen(&self) -> Result<Seen, StepError> {
-        let Params { instance, name, .. } = &self.params;
-        let found = self.host.hypervisor.domain(*instance).await;
-        match found.map_err(|e| StepError::Unknown(format!("look for domain {name:?} ({instance}): {e}")))? {
-            Some(domain) if domain.running => Ok(Seen::Absent),
-            Some(_) | None => Ok(Seen::Done(json!({ "stopped": instance }))),
-        }
+        Ok(match find_domain(&self.host, &self.params).await? {
+            Found::Ours(domain) if domain.running => Seen::Absent,
+            Found::Other(domain) if self.on_other == OnOther::Refuse => Seen::Foreign(not_ours(&domain)),
+            Found::Absent | Found::Ours(_) | Found::Other(_) => Seen::Done(self.out()),
+        })
     }
 
     async fn run(&self) -> Result<Value, StepError> {
         let what = format!("stop domain {:?}", self.params.name);
+        match self.seen().await? {
+            Seen::Done(out) => return Ok(out),
+            Seen::Foreign(why) => {
+                return Err(StepError::Fault(Fault::new(FaultKind::HostRefused, format!("{what}: {why}"))));
+            }
+            Seen::Absent | Seen::Partial => {}
+        }
         self.host.hypervisor.stop(self.params.instance).await.map_err(|e| step_error(&what, &e))?;
-        Ok(json!({ "stopped": self.params.instance }))
+        Ok(self.out())
     }
 
     /// Nothing is lost by a VM that is off; starting it again is the caller's choice.

@@ -1,11 +1,11 @@
-//! Remove the domain's definition; from then on its claims are on their way out.
+//! Remove the domain with its definition; from then on its claims are on their way out.
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::claims;
+use super::{claims, find_domain};
 use crate::model::ClaimEvent;
-use crate::ops::{Host, Params, step_error};
+use crate::ops::{Found, Host, Params, step_error};
 use crate::saga::{Seen, Step, StepError};
 use crate::store::Change;
 
@@ -21,6 +21,10 @@ impl UndefineDomain {
     pub fn new(host: &Host, params: &Params) -> Self {
         Self { host: host.clone(), params: params.clone() }
     }
+
+    fn out(&self) -> Value {
+        json!({ "undefined": self.params.instance })
+    }
 }
 
 #[async_trait]
@@ -30,17 +34,21 @@ impl Step for UndefineDomain {
     }
 
     async fn seen(&self) -> Result<Seen, StepError> {
-        let Params { instance, name, .. } = &self.params;
-        let found = self.host.hypervisor.domain(*instance).await;
-        let found =
-            found.map_err(|e| StepError::Unknown(format!("look for domain {name:?} ({instance}): {e}")))?;
-        Ok(found.map_or_else(|| Seen::Done(json!({ "undefined": instance })), |_| Seen::Absent))
+        Ok(match find_domain(&self.host, &self.params).await? {
+            Found::Ours(_) => Seen::Absent,
+            Found::Absent | Found::Other(_) => Seen::Done(self.out()),
+        })
     }
 
     async fn run(&self) -> Result<Value, StepError> {
         let what = format!("undefine domain {:?}", self.params.name);
-        self.host.hypervisor.undefine(self.params.instance).await.map_err(|e| step_error(&what, &e))?;
-        Ok(json!({ "undefined": self.params.instance }))
+        if self.seen().await? == Seen::Absent {
+            let Params { instance, .. } = self.params;
+            self.host.hypervisor.undefine(instance).await.map_err(|e| step_error(&what, &e))?;
+            // One that was started again meanwhile lives on without a definition, with devices that are not its any more.
+            self.host.hypervisor.stop(instance).await.map_err(|e| step_error(&what, &e))?;
+        }
+        Ok(self.out())
     }
 
     /// Only used past the point of no return.

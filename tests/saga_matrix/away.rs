@@ -1,0 +1,75 @@
+//! libvirt goes away in the middle of a step and stays away: the operation waits, says so, and goes on when it is back.
+
+use mdevirt::host::sim::{Call, FailKind, FailRule};
+use mdevirt::model::{FaultKind, SagaState};
+use mdevirt::saga::Action;
+
+use crate::case::Case;
+use crate::run::{Course, Run, fresh, life, picture};
+
+fn gone_from(nth: u32) -> FailRule {
+    FailRule { call: Call::Any, parent: None, instance: None, nth, times: 0, kind: FailKind::Unreachable }
+}
+
+fn goes_away(run: &Run, nth: u32) {
+    run.world().sim.faults().fail(gone_from(nth));
+}
+
+/// From each call of each step on, with and without a crash meanwhile.
+pub fn away_in_a_step(case: Case) {
+    let course = Course::of(case);
+    for step in &course.steps {
+        let point = format!("{step}.before_effect");
+        for nth in 1.. {
+            let mut run = Run::up_to(case, &format!("away from call {nth} on"), &point, |_| ());
+            run.idle();
+            goes_away(&run, nth);
+            run.release(&point);
+            let waited = run.waits();
+            if waited && nth % 2 == 0 {
+                run.crash(|_| ());
+                assert!(run.waits(), "{step} {nth}");
+            }
+            run.world().sim.heal();
+            run.settles(&course, &[SagaState::Done]);
+            if !waited {
+                assert!(nth > 1, "{step} needs no libvirt");
+                break;
+            }
+        }
+    }
+}
+
+/// From the beginning of each undo on.
+pub fn away_in_an_undo(case: Case) {
+    let course = Course::of(case);
+    let last = course.point_of_no_return.unwrap_or(course.steps.len().saturating_sub(1));
+    for step in course.steps.iter().take(last) {
+        let (failing, point) =
+            (format!("{}.before_effect", course.steps[last]), format!("{step}.before_undo"));
+        let mut run = Run::up_to(case, &format!("{failing}, away"), &point, |points| {
+            points.arm(&failing, Action::Error, Some(1));
+        });
+        goes_away(&run, 1);
+        run.release(&point);
+        if run.waits() {
+            run.crash(|_| ());
+            assert!(run.waits(), "{step}");
+        }
+        run.world().sim.heal();
+        run.settles(&course, &[SagaState::Failed]);
+    }
+}
+
+/// Before it begins: refused, and nothing is booked.
+pub fn away_before(case: Case) {
+    life().block_on(async {
+        let world = fresh(case).await;
+        let before = picture(&world).await;
+        world.sim.faults().fail(gone_from(1));
+        let fault = case.begin(&world).await.unwrap_err();
+        world.sim.heal();
+        assert_eq!(fault.kind, FaultKind::HostUnreachable, "{fault}");
+        assert_eq!(picture(&world).await, before);
+    });
+}

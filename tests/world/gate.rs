@@ -1,0 +1,130 @@
+//! A host that is slow to answer: its next look at the hardware, or at one domain, is held back after it was taken.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use mdevirt::host::sim::SimHost;
+use mdevirt::host::{Domain, HostError, HostEvent, Hypervisor, NodeDevices};
+use mdevirt::model::{HostScan, InstanceUuid, Mdev, MdevUuid, NewMdev, Parent, ParentAddr};
+use tokio::sync::{broadcast, watch};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Open,
+    /// The next answer is held.
+    Set,
+    /// One is being held.
+    Holding,
+}
+
+/// Holds one answer.
+#[derive(Debug)]
+pub struct Bar(watch::Sender<State>);
+
+impl Default for Bar {
+    fn default() -> Self {
+        Self(watch::Sender::new(State::Open))
+    }
+}
+
+impl Bar {
+    /// Holds the next answer back.
+    pub fn set(&self) {
+        self.0.send_replace(State::Set);
+    }
+
+    /// Returns once an answer is held.
+    pub async fn holds(&self) {
+        self.0.subscribe().wait_for(|state| *state == State::Holding).await.unwrap();
+    }
+
+    /// Lets it through, as it was.
+    pub fn open(&self) {
+        self.0.send_replace(State::Open);
+    }
+
+    async fn pass(&self) {
+        let mine = self.0.send_if_modified(|state| {
+            let set = *state == State::Set;
+            *state = if set { State::Holding } else { *state };
+            set
+        });
+        if mine {
+            self.0.subscribe().wait_for(|state| *state == State::Open).await.unwrap();
+        }
+    }
+}
+
+/// See the head of the file.
+#[derive(Debug)]
+pub struct Gate {
+    sim: Arc<SimHost>,
+    /// Looks at all the hardware.
+    pub scan: Bar,
+    /// Looks at one domain.
+    pub domain: Bar,
+}
+
+impl Gate {
+    pub fn new(sim: Arc<SimHost>) -> Arc<Self> {
+        Arc::new(Self { sim, scan: Bar::default(), domain: Bar::default() })
+    }
+}
+
+#[async_trait]
+impl NodeDevices for Gate {
+    async fn scan(&self) -> Result<HostScan, HostError> {
+        let seen = self.sim.scan().await;
+        self.scan.pass().await;
+        seen
+    }
+
+    async fn scan_card(&self, card: &ParentAddr) -> Result<Vec<Parent>, HostError> {
+        self.sim.scan_card(card).await
+    }
+
+    async fn find(&self, uuid: MdevUuid) -> Result<Vec<Mdev>, HostError> {
+        self.sim.find(uuid).await
+    }
+
+    async fn create(&self, new: &NewMdev) -> Result<(), HostError> {
+        self.sim.create(new).await
+    }
+
+    async fn remove(&self, uuid: MdevUuid, parent: &ParentAddr) -> Result<(), HostError> {
+        self.sim.remove(uuid, parent).await
+    }
+
+    fn events(&self) -> broadcast::Receiver<HostEvent> {
+        self.sim.events()
+    }
+}
+
+#[async_trait]
+impl Hypervisor for Gate {
+    async fn domains(&self) -> Result<Vec<Domain>, HostError> {
+        self.sim.domains().await
+    }
+
+    async fn domain(&self, uuid: InstanceUuid) -> Result<Option<Domain>, HostError> {
+        let seen = self.sim.domain(uuid).await;
+        self.domain.pass().await;
+        seen
+    }
+
+    async fn define(&self, xml: &str) -> Result<(), HostError> {
+        self.sim.define(xml).await
+    }
+
+    async fn undefine(&self, uuid: InstanceUuid) -> Result<(), HostError> {
+        self.sim.undefine(uuid).await
+    }
+
+    async fn start(&self, uuid: InstanceUuid) -> Result<(), HostError> {
+        self.sim.start(uuid).await
+    }
+
+    async fn stop(&self, uuid: InstanceUuid) -> Result<(), HostError> {
+        self.sim.stop(uuid).await
+    }
+}
