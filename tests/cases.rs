@@ -15,6 +15,8 @@ mod fixture;
 #[path = "world/mod.rs"]
 mod world;
 
+#[path = "cases_run/books.rs"]
+mod books;
 #[path = "cases_run/listing.rs"]
 mod listing;
 #[path = "cases_run/setup.rs"]
@@ -30,6 +32,8 @@ mod tree;
 mod agree;
 #[path = "cases_run/capacity.rs"]
 mod capacity;
+#[path = "cases_run/clones.rs"]
+mod clones;
 #[path = "cases_run/configuration.rs"]
 mod configuration;
 #[path = "cases_run/hostdevs.rs"]

@@ -1,8 +1,7 @@
 //! Host devices in a domain's XML: those that the user wrote are judged, ours are written.
 
-use std::collections::BTreeSet;
-
 use super::Service;
+use super::observe::Observation;
 use crate::model::{Claim, DeviceApi, DisplayWish, Fault, FaultKind, InstanceUuid, MdevUuid};
 use crate::xml::domain::{self, DeviceFacts, DomainDoc, DomainHostdev};
 
@@ -14,34 +13,16 @@ impl Service {
         }
         let seen = self.observe().await?;
         domain::refuse(&domain::check(doc, &seen.device_facts()))?;
-        self.refuse_held_devices(doc)?;
-        let there = |uuid: &MdevUuid| seen.scan.mdevs_with(*uuid).any(|m| m.active);
-        match doc.hostdevs.iter().filter_map(DomainHostdev::mdev_uuid).find(|uuid| !there(uuid)) {
-            None => Ok(()),
-            Some(uuid) => {
+        for uuid in doc.hostdevs.iter().filter_map(DomainHostdev::mdev_uuid) {
+            if let Some((kind, why)) = objection(uuid, doc.uuid, &seen) {
                 let text = format!(
-                    "domain {:?} names mdev {uuid}, which is not on this host; take the <hostdev> out, a device of its own is written in",
+                    "domain {:?} names mdev {uuid}, {why}; take the <hostdev> out, a device of its own is written in",
                     doc.name
                 );
-                Err(Fault::new(FaultKind::InvalidDomainXml, text))
+                return Err(Fault::new(kind, text));
             }
         }
-    }
-
-    /// A cloned VM carries its model's devices: they stay with the instance that holds them.
-    fn refuse_held_devices(&self, doc: &DomainDoc) -> Result<(), Fault> {
-        let books = self.store.books();
-        let named: BTreeSet<MdevUuid> = doc.hostdevs.iter().filter_map(DomainHostdev::mdev_uuid).collect();
-        let Some(held) = books.claims().find(|c| named.contains(&c.uuid) && Some(c.instance) != doc.uuid)
-        else {
-            return Ok(());
-        };
-        let owner = books.instance(held.instance).map_or("", |i| &i.name);
-        let text = format!(
-            "domain {:?} names device {}, which instance {owner:?} ({}) holds; take the <hostdev> out, a device of its own is written in",
-            doc.name, held.uuid, held.instance
-        );
-        Err(Fault::new(FaultKind::DeviceInUse, text))
+        Ok(())
     }
 
     /// Writes the devices of claims into a domain's XML; everything else in it stays byte for byte.
@@ -55,5 +36,21 @@ impl Service {
         let devices: Vec<(MdevUuid, DeviceApi)> = claims.iter().map(|c| (c.uuid, c.device_api)).collect();
         let wanted = domain::Wanted { uuid, devices: &devices, display };
         Ok(domain::with_devices(xml, &wanted, &self.templates)?)
+    }
+}
+
+/// Why a domain must not name this device. A cloned VM carries its model's devices: they stay with who holds them.
+fn objection(uuid: MdevUuid, asker: Option<InstanceUuid>, seen: &Observation) -> Option<(FaultKind, String)> {
+    match seen.claims.iter().find(|c| c.uuid == uuid) {
+        Some(held) if Some(held.instance) == asker => None,
+        Some(held) => {
+            let owner = seen.instance_name(held.instance);
+            Some((FaultKind::DeviceInUse, format!("which instance {owner:?} ({}) holds", held.instance)))
+        }
+        None if seen.own.iter().any(|d| d.uuid == uuid) => {
+            Some((FaultKind::InvalidDomainXml, "which is kept for a claim".to_owned()))
+        }
+        None if seen.scan.mdevs_with(uuid).any(|m| m.active) => None,
+        None => Some((FaultKind::InvalidDomainXml, "which is not on this host".to_owned())),
     }
 }

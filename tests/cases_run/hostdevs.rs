@@ -102,7 +102,7 @@ async fn a_console_on_our_devices() {
         match host.service().spawn(request).await {
             Ok(accepted) => {
                 let job = host.done(Ok(accepted)).await;
-                let xml = host.sim.domain(job.instance).await.unwrap().unwrap().xml;
+                let xml = host.domain_xml(job.instance).await;
                 let shape = DomainDoc::parse(xml).unwrap().hostdevs;
                 let shape = shape.iter().map(|h| (h.display, h.ramfb.unwrap_or(false)));
                 seen.push((name.to_owned(), Ok(shape.collect::<Vec<_>>())));
@@ -158,6 +158,19 @@ async fn libvirts_own_alias_is_no_finding() {
     host.sim.define(&xml.replace(&alias, "hostdev0")).await.unwrap();
     host.sim.start(doc.uuid.unwrap()).await.unwrap();
     assert_eq!(host.findings().await, [""; 0]);
+}
+
+/// An idle device of ours is given by a claim, never because a domain names it.
+#[tokio::test]
+async fn an_idle_device_of_ours_is_not_for_the_taking() {
+    let idle = "c0eaede1-d1b7-46df-8289-6edbefc1036d";
+    let host = Setup::new("09-zero-available-zero-total").nova("nova.conf").remembered().start().await;
+    let xml = case_text("19-hostdev-attributes/domains/alias-good.xml").replace(ATTRIBUTED, idle);
+    let before = host.scan().await;
+    let fault = host.service().spawn(request(xml, 1, DisplayWish::Off)).await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::InvalidDomainXml);
+    assert!(fault.message.contains(idle) && fault.message.contains("kept for a claim"), "{fault}");
+    assert_eq!(host.scan().await, before);
 }
 
 /// 19, 1

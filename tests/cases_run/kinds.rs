@@ -9,13 +9,13 @@
 //! | 29 | 1, 2, 3, 4, 5 | `groups_and_functions_in_order`: the cards as if they could be sliced, since mdevirt lists no others |
 //! | 29 | 2, one VM for a group | later: vendor-vfio; a mediated device has a group of its own |
 
-use mdevirt::host::Hypervisor;
+use mdevirt::host::sim::{Change, ForeignMdev};
 use mdevirt::model::{DisplayWish, FaultKind};
 use mdevirt::service::api::{SpawnRequest, UseCases};
 use mdevirt::xml::domain::DomainDoc;
 
 use crate::listing::Listing;
-use crate::setup::Setup;
+use crate::setup::{Case, Setup, two_lives};
 use crate::world::domain_xml;
 
 const S390: &str = "28-non-gpu-mdevs/s390";
@@ -76,7 +76,7 @@ async fn models_follow_the_device_api() {
     let host = Setup::new(S390).nova("nova.conf").start().await;
     let flavor = "resources1:CUSTOM_VFIO_AP=1,resources2:CUSTOM_VFIO_CCW=1";
     let job = host.done(host.service().spawn(spawn(domain_xml("z-01"), flavor)).await).await;
-    let xml = host.sim.domain(job.instance).await.unwrap().unwrap().xml;
+    let xml = host.domain_xml(job.instance).await;
     let doc = DomainDoc::parse(&xml).unwrap();
     let models: Vec<&str> = doc.hostdevs.iter().map(|h| h.model().unwrap().as_str()).collect();
     assert_eq!(models, ["vfio-ap", "vfio-ccw"]);
@@ -103,12 +103,12 @@ async fn one_ap_matrix_for_a_vm() {
         host.service().release(&host.service().instances().await.unwrap()[0].uuid.to_string(), None).await,
     )
     .await;
-    let foreign = mdevirt::host::sim::ForeignMdev {
+    let foreign = ForeignMdev {
         uuid: theirs,
         parent: "ap_matrix".parse().unwrap(),
         type_id: "vfio_ap-passthrough".parse().unwrap(),
     };
-    host.sim.change(mdevirt::host::sim::Change::ForeignMdev(foreign)).await.unwrap();
+    host.sim.change(Change::ForeignMdev(foreign)).await.unwrap();
     let before = host.scan().await;
     let xml = domain_xml("z-02").replace(
         "  </devices>",
@@ -125,24 +125,27 @@ async fn one_ap_matrix_for_a_vm() {
     host.assert_untouched(&before).await;
 }
 
-/// 28, 5
-#[tokio::test]
-async fn an_empty_configuration_removes_nothing() {
-    let mut host = Setup::new(S390).nova("nova.conf").start().await;
-    let held = host.claimed("resources:CUSTOM_VFIO_AP=1").await;
-    let foreign = mdevirt::host::sim::ForeignMdev {
-        uuid: "1e91f3df-bf44-42ea-9400-c389ba1dd4c6".parse().unwrap(),
-        parent: "css_0_0_00b2".parse().unwrap(),
-        type_id: "vfio_ccw-io".parse().unwrap(),
+/// 28, 5: at a reload and at the next start.
+#[test]
+fn an_empty_configuration_removes_nothing() {
+    let first = async |host: &Case| {
+        let held = host.claimed("resources:CUSTOM_VFIO_AP=1").await;
+        let foreign = ForeignMdev {
+            uuid: "1e91f3df-bf44-42ea-9400-c389ba1dd4c6".parse().unwrap(),
+            parent: "css_0_0_00b2".parse().unwrap(),
+            type_id: "vfio_ccw-io".parse().unwrap(),
+        };
+        host.sim.change(Change::ForeignMdev(foreign)).await.unwrap();
+        host.write_config("");
+        host.service().reload().await.unwrap();
+        (held.uuid, host.scan().await)
     };
-    host.sim.change(mdevirt::host::sim::Change::ForeignMdev(foreign)).await.unwrap();
-    let before = host.scan().await;
-    host.write_config("");
-    host.service().reload().await.unwrap();
-    host.restart().await;
-    assert_eq!(host.scan().await, before);
-    assert_eq!(host.totals().await, [""; 0]);
-    assert_eq!(host.held_by(held.uuid).await.claims.len(), 1);
+    two_lives(Setup::new(S390).nova("nova.conf"), first, async |host, (held, before)| {
+        assert_eq!(host.scan().await, before);
+        assert_eq!(before.mdevs.len(), 2);
+        assert_eq!(host.totals().await, [""; 0]);
+        assert_eq!(host.held_by(held).await.claims.len(), 1);
+    });
 }
 
 /// The description of case 29, with types for the cards and VFs; each VF says 1, the card holds three.

@@ -3,41 +3,36 @@
 //! | case | what is right | test |
 //! |---|---|---|
 //! | 12 | 1, 2, 3 | `devices_of_others_are_counted_and_never_given` |
-//! | 12 | 4 | `nothing_that_is_not_ours_is_removed`; the reconcile run itself is later |
+//! | 12 | 4 | `nothing_that_is_not_ours_is_removed`, `devices_of_others_are_shown_without_any_type`; the reconcile run itself is later |
 //! | 12 | 5 | `a_device_of_others_is_no_instance`: no call removes a device by its UUID |
 //! | 13 | 1, 2, 3, 4, 5 | `a_lost_card_stops_nobody_else`; in the hook (steps 2 and 3): later |
 //! | 13 | 6 | `a_card_that_is_back_makes_its_device_startable` |
 //! | 14 | 1, 2, 3, 4, 5, 6, 7 | `one_unreadable_definition` |
-//! | 21 | 1 | `a_clone_is_a_conflict` |
-//! | 21 | 2 | `a_clone_is_refused_with_both_names`; in the hook: later |
-//! | 21 | 3, 4, 5 | `a_clone_takes_nothing_with_it`, `a_clone_inherits_nothing` |
 
 use mdevirt::host::Hypervisor;
 use mdevirt::host::sim::Change;
-use mdevirt::model::{DisplayWish, FaultKind, FindingKind, SagaState};
-use mdevirt::service::api::{SpawnRequest, UseCases};
+use mdevirt::model::{FaultKind, FindingKind, SagaState};
+use mdevirt::service::api::UseCases;
 
 use crate::listing::{Listing, nodedev_dir};
-use crate::setup::{Case, Setup, case_text};
+use crate::setup::{Case, Setup, case_text, two_lives};
 
 const OURS: &str = "3e48e69f-7dbb-4c2f-8e5f-68aa3a7d3ccf";
 const LOOSE: &str = "9bc9da11";
 const LAB: &str = "a455231c";
 
-async fn foreign(config: &str) -> Case {
+fn foreign(config: &str) -> Setup {
     Setup::new("12-foreign-mdevs")
         .nova(config)
         .domain("domains/web-01.xml", true)
         .domain("domains/lab-handmade.xml", false)
         .remembered()
-        .start()
-        .await
 }
 
 /// 12
 #[tokio::test]
 async fn devices_of_others_are_counted_and_never_given() {
-    let host = foreign("nova.conf").await;
+    let host = foreign("nova.conf").start().await;
     let record = host.record("0000:3b:00.0").await;
     assert_eq!((record.total, record.reserved, record.used, record.foreign), (8, 2, 1, 2));
     let status = host.status().await;
@@ -58,31 +53,40 @@ async fn devices_of_others_are_counted_and_never_given() {
 }
 
 /// 12, 4: neither a start nor any operation on what is ours removes what is not, whatever is configured.
-#[tokio::test]
-async fn nothing_that_is_not_ours_is_removed() {
+#[test]
+fn nothing_that_is_not_ours_is_removed() {
     for config in ["nova.conf", "nova-empty.conf"] {
-        let mut host = foreign(config).await;
-        let before = host.active().await;
-        host.restart().await;
-        host.service().reload().await.unwrap();
-        assert_eq!(host.active().await, before, "{config}");
-        host.done(host.service().stop("web-01", None).await).await;
-        host.done(host.service().start("web-01", None).await).await;
-        assert_eq!(host.active().await, before, "{config}");
-        host.done(host.service().destroy("web-01", None).await).await;
-        let left = host.active().await;
-        assert_eq!(before.difference(&left).map(ToString::to_string).collect::<Vec<_>>(), [OURS], "{config}");
-        assert_eq!(host.sim.domains().await.unwrap().len(), 1, "lab-handmade stays");
+        let first = async |host: &Case| {
+            host.service().reload().await.unwrap();
+            host.active().await
+        };
+        two_lives(foreign(config), first, async |host, before| {
+            assert_eq!(before.len(), 3);
+            assert_eq!(host.active().await, before, "{config}");
+            host.done(host.service().stop("web-01", None).await).await;
+            host.done(host.service().start("web-01", None).await).await;
+            assert_eq!(host.active().await, before, "{config}");
+            host.done(host.service().destroy("web-01", None).await).await;
+            let left = host.active().await;
+            let gone: Vec<String> = before.difference(&left).map(ToString::to_string).collect();
+            assert_eq!(gone, [OURS], "{config}");
+            assert_eq!(host.sim.domains().await.unwrap().len(), 1, "lab-handmade stays");
+        });
     }
-    let empty = foreign("nova-empty.conf").await;
-    assert_eq!(empty.totals().await, [""; 0]);
-    assert_eq!(empty.status().await.foreign.len(), 2);
+}
+
+/// 12, 4: an empty list of wanted types.
+#[tokio::test]
+async fn devices_of_others_are_shown_without_any_type() {
+    let host = foreign("nova-empty.conf").start().await;
+    assert_eq!(host.totals().await, [""; 0]);
+    assert_eq!(host.status().await.foreign.len(), 2);
 }
 
 /// 12, 5
 #[tokio::test]
 async fn a_device_of_others_is_no_instance() {
-    let host = foreign("nova.conf").await;
+    let host = foreign("nova.conf").start().await;
     let before = host.active().await;
     let loose = before.iter().find(|uuid| uuid.to_string().starts_with(LOOSE)).unwrap().to_string();
     for refused in [host.service().destroy(&loose, None).await, host.service().release(&loose, None).await] {
@@ -215,88 +219,4 @@ async fn one_unreadable_definition() {
     assert_eq!(parents.len(), 2);
     assert_ne!(parents[0], parents[1]);
     assert_eq!(files(), before, "no file is touched");
-}
-
-const CLONED: &str = "fbb54003-af34-47ea-a026-7bfcc2994bc6";
-const CLONE: &str = "77cc33d3-0c5e-47d2-a2f9-71b62b32fc8d";
-
-async fn cloned() -> Case {
-    Setup::new("21-cloned-vm-same-uuid")
-        .nova("nova.conf")
-        .domain("domains/golden.xml", true)
-        .domain("domains/golden-clone1.xml", false)
-        .remembered()
-        .start()
-        .await
-}
-
-/// 21, 1
-#[tokio::test]
-async fn a_clone_is_a_conflict() {
-    let host = cloned().await;
-    let findings = host.status().await.findings;
-    assert_eq!(findings.len(), 1, "{findings:?}");
-    assert_eq!((findings[0].kind, findings[0].about.as_str()), (FindingKind::Conflict, CLONED));
-    assert!(findings[0].text.contains("\"golden\" holds it"), "{findings:?}");
-    assert!(findings[0].text.contains("\"golden-clone1\""), "{findings:?}");
-    let record = host.record("0000:3b:00.0").await;
-    assert_eq!((record.total, record.used, record.reserved), (8, 1, 0));
-    assert_eq!(host.free("0000:3b:00.0").await, 7);
-}
-
-fn clone_request(name: &str) -> SpawnRequest {
-    let xml = case_text("21-cloned-vm-same-uuid/domains/golden-clone1.xml");
-    SpawnRequest {
-        domain_xml: xml.replace("golden-clone1", name).replace(CLONE, "aa22dd44-0c5e-47d2-a2f9-71b62b32fc8d"),
-        flavor: "resources:VGPU=1".into(),
-        display: DisplayWish::Off,
-        operation_id: None,
-        dry_run: false,
-    }
-}
-
-/// 21, 2
-#[tokio::test]
-async fn a_clone_is_refused_with_both_names() {
-    let host = cloned().await;
-    let before = host.scan().await;
-    let fault = host.service().spawn(clone_request("golden-clone2")).await.unwrap_err();
-    assert_eq!(fault.kind, FaultKind::DeviceInUse);
-    for word in ["\"golden-clone2\"", "\"golden\"", CLONED] {
-        assert!(fault.message.contains(word), "{word}: {fault}");
-    }
-    assert_eq!(host.scan().await, before);
-    // libvirt's own start of the clone finds the device taken; ours does not know it.
-    let unknown = host.service().start("golden-clone1", None).await.unwrap_err();
-    assert_eq!(unknown.kind, FaultKind::NoSuchInstance);
-}
-
-/// 21, 3 and 4
-#[tokio::test]
-async fn a_clone_takes_nothing_with_it() {
-    let host = cloned().await;
-    let before = host.scan().await;
-    host.sim.undefine(CLONE.parse().unwrap()).await.unwrap();
-    assert_eq!(host.findings().await, [""; 0]);
-    assert_eq!(host.scan().await, before);
-    assert_eq!(host.record("0000:3b:00.0").await.used, 1);
-    host.done(host.service().stop("golden", None).await).await;
-    host.done(host.service().start("golden", None).await).await;
-    assert_eq!(host.scan().await, before);
-}
-
-/// 21, 5
-#[tokio::test]
-async fn a_clone_inherits_nothing() {
-    let host = cloned().await;
-    host.done(host.service().destroy("golden", None).await).await;
-    assert_eq!(host.scan().await.mdevs, []);
-    assert_eq!(host.service().instances().await.unwrap(), []);
-    let lost = host.sim.start(CLONE.parse().unwrap()).await.unwrap_err();
-    assert!(lost.to_string().contains(CLONED), "{lost}");
-    // Nor is the device made again for a copy that names it; it is told to take one of its own.
-    let fault = host.service().spawn(clone_request("golden-clone2")).await.unwrap_err();
-    assert_eq!(fault.kind, FaultKind::InvalidDomainXml);
-    assert!(fault.message.contains(CLONED) && fault.message.contains("a device of its own"), "{fault}");
-    assert_eq!(host.scan().await.mdevs, []);
 }

@@ -2,28 +2,25 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mdevirt::config;
-use mdevirt::host::sim::FileHost;
+use mdevirt::host::sim::{FileHost, SimHost, SimOptions};
 use mdevirt::host::sysfs::Sysfs;
 use mdevirt::host::{Hypervisor, NodeDevices};
-use mdevirt::model::{
-    Claim, ClaimEvent, ClaimId, ClaimRole, ClaimState, DeviceApi, DomainOwner, Fault, FaultKind, HostScan,
-    Ids, Instance, InstanceUuid, InventoryRecord, JobId, MdevUuid, OpKind, OwnDevice, ResourceClass, SagaRow,
-    SagaState, StepEvent,
-};
-use mdevirt::ops::VERSION;
+use mdevirt::model::{Fault, FaultKind, HostScan, Ids, InstanceUuid, InventoryRecord, MdevUuid};
 use mdevirt::service::api::{ClaimRequest, DeviceView, InstanceView, StatusView, UseCases};
-use mdevirt::store::{Begin, Change, Entry, Store};
+use mdevirt::store::Store;
+use mdevirt::xml::domain::DomainDoc;
 use tempfile::TempDir;
 
+use crate::books::{Remembered, remember};
 use crate::fixture;
 use crate::listing::{Listing, nodedev_dir};
 use crate::sysfs_text::node_devices;
-use crate::world::{Random, World};
+use crate::world::{Random, Ticks, World};
 
 /// What a case is made of, before it starts.
 pub(crate) struct Setup {
@@ -34,19 +31,12 @@ pub(crate) struct Setup {
     remembered: Vec<Remembered>,
 }
 
-/// One line of `remembered.tsv`.
-pub(crate) struct Remembered {
-    pub(crate) uuid: MdevUuid,
-    pub(crate) parent: String,
-    pub(crate) type_id: String,
-    pub(crate) type_name: String,
-    pub(crate) vm: Option<InstanceUuid>,
-}
-
 /// A case that runs.
 pub(crate) struct Case {
     world: World,
-    /// `mdevirt.toml`, and the root of planted trees.
+    /// The state directory.
+    pub(crate) state: PathBuf,
+    /// Where `mdevirt.toml` is.
     pub(crate) dir: TempDir,
 }
 
@@ -99,18 +89,7 @@ impl Setup {
     /// The books as `remembered.tsv` says.
     pub(crate) fn remembered(self) -> Self {
         let text = fs::read_to_string(fixture::case(self.case).join("remembered.tsv")).unwrap();
-        self.remembering(text.lines().skip(1).map(|line| {
-            let [uuid, parent, type_id, type_name, vm] = line.split('\t').collect::<Vec<_>>()[..] else {
-                panic!("{line}")
-            };
-            Remembered {
-                uuid: uuid.parse().unwrap(),
-                parent: parent.to_owned(),
-                type_id: type_id.to_owned(),
-                type_name: type_name.to_owned(),
-                vm: vm.parse().ok(),
-            }
-        }))
+        self.remembering(text.lines().skip(1).map(Remembered::read))
     }
 
     /// The books as these lines say.
@@ -122,34 +101,44 @@ impl Setup {
     /// Starts the service on it. What was remembered is there before the service is, as after a restart.
     pub(crate) async fn start(self) -> Case {
         let dir = TempDir::new().unwrap();
-        let config = dir.path().join("mdevirt.toml");
-        fs::write(&config, &self.config).unwrap();
-        fs::write(dir.path().join("none.xml"), "<node></node>").unwrap();
-        let domains = FileHost::load(&dir.path().join("none.xml")).unwrap();
+        fs::write(dir.path().join("mdevirt.toml"), &self.config).unwrap();
         let nodes =
             self.nodes.unwrap_or_else(|| Arc::new(Listing::of_files(&nodedev_dir(self.case))) as Arc<_>);
         let listed = nodes.scan().await.unwrap();
-        let mut world = World::over(nodes, domains, &config, "").await;
-        assert_eq!(room(&listed), room(&world.scan().await), "the simulator shows what the case lists");
+        let sim = SimHost::new(nodes, no_domains(), SimOptions::default()).await.unwrap();
+        assert_eq!(
+            room(&listed),
+            room(&sim.scan().await.unwrap()),
+            "the simulator shows what the case lists"
+        );
         for (file, running) in &self.domains {
             let xml = fs::read_to_string(file).unwrap();
-            world.sim.define(&xml).await.unwrap();
+            sim.define(&xml).await.unwrap();
             if *running {
-                let uuid = mdevirt::xml::domain::DomainDoc::parse(&xml).unwrap().uuid.unwrap();
-                world.sim.start(uuid).await.unwrap();
+                sim.start(DomainDoc::parse(&xml).unwrap().uuid.unwrap()).await.unwrap();
             }
         }
+        let state = TempDir::new().unwrap();
+        let store = Store::open(state.path(), Arc::new(Ticks::default())).unwrap();
         for line in &self.remembered {
             let domain = match line.vm {
-                Some(vm) => world.sim.domain(vm).await.unwrap(),
+                Some(vm) => sim.domain(vm).await.unwrap(),
                 None => None,
             };
-            let state = domain.map(|d| (d.name, d.running));
-            remember(&world.service().store, line, state);
+            remember(&store, line, domain.map(|d| (d.name, d.running)));
         }
-        world.restart().await;
-        Case { world, dir }
+        drop(store);
+        let place = state.path().to_owned();
+        Case { world: World::on(state, sim, &dir.path().join("mdevirt.toml")), state: place, dir }
     }
+}
+
+/// Domains begin with none; they come by their XML, as to libvirt.
+fn no_domains() -> Arc<FileHost> {
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("none.xml");
+    fs::write(&file, "<node></node>").unwrap();
+    FileHost::load(&file).unwrap()
 }
 
 /// The import of a nova.conf of a case.
@@ -175,66 +164,6 @@ pub(crate) fn room(scan: &HostScan) -> BTreeSet<(String, String, u32)> {
         types.map(|(id, n)| (addr.clone(), id, n)).collect::<Vec<_>>()
     };
     scan.parents.iter().flat_map(of_parent).collect()
-}
-
-/// Books a device the way the service does: an operation that has ended. An idle one is only recorded.
-fn remember(store: &Store, line: &Remembered, domain: Option<(String, bool)>) {
-    let device = OwnDevice {
-        uuid: line.uuid,
-        parent: line.parent.parse().unwrap(),
-        type_id: line.type_id.parse().unwrap(),
-        type_name: line.type_name.clone(),
-    };
-    let Some(vm) = line.vm else {
-        return store.observe(vec![Change::DeviceRecorded(device)]).unwrap();
-    };
-    let owner = if domain.is_some() { DomainOwner::Mdevirt } else { DomainOwner::Caller };
-    let (name, running) = domain.unwrap_or_default();
-    let saga = past_operation(vm, owner);
-    let claim = past_claim(vm, &device);
-    let (job, step) = (saga.id, "make_device.0");
-    let mut begin = Begin::new(saga, step);
-    begin.instance = Some(Instance { uuid: vm, name, owner, request_digest: String::new(), created_usec: 0 });
-    let last = if running { ClaimEvent::Started } else { ClaimEvent::Stopped };
-    let events = [ClaimEvent::Created, last].map(|event| Change::Claim { claim: claim.id, event });
-    begin.devices.push(device);
-    begin.claims.push(claim);
-    store.begin(begin).unwrap();
-    let entry = Entry::new().line(0, step, StepEvent::Done, Some("null".into())).changes(events);
-    store.advance(job, entry.turn(SagaState::Done, Some("null".into()))).unwrap();
-}
-
-fn past_operation(instance: InstanceUuid, owner: DomainOwner) -> SagaRow {
-    SagaRow {
-        id: JobId(Random.fresh()),
-        op: if owner == DomainOwner::Mdevirt { OpKind::Spawn } else { OpKind::Claim },
-        version: VERSION,
-        instance,
-        state: SagaState::Running,
-        operation_id: None,
-        request_digest: String::new(),
-        params: serde_json::Value::Null,
-        result: None,
-        created_usec: 0,
-    }
-}
-
-fn past_claim(instance: InstanceUuid, device: &OwnDevice) -> Claim {
-    Claim {
-        id: ClaimId(Random.fresh()),
-        instance,
-        uuid: device.uuid,
-        parent: device.parent.clone(),
-        mdev_type: device.type_id.clone(),
-        type_name: device.type_name.clone(),
-        device_api: DeviceApi::VfioPci,
-        resource_class: ResourceClass::vgpu(),
-        group: String::new(),
-        traits: BTreeSet::new(),
-        state: ClaimState::Reserved,
-        role: ClaimRole::Primary,
-        created_usec: 0,
-    }
 }
 
 impl Case {
@@ -306,6 +235,11 @@ impl Case {
         all.into_iter().find(|i| i.uuid == instance).unwrap()
     }
 
+    /// A domain's XML, as libvirt has it.
+    pub(crate) async fn domain_xml(&self, instance: InstanceUuid) -> String {
+        self.sim.domain(instance).await.unwrap().unwrap().xml
+    }
+
     /// UUIDs of the devices in the kernel.
     pub(crate) async fn active(&self) -> BTreeSet<MdevUuid> {
         self.scan().await.mdevs.iter().filter(|m| m.active).map(|m| m.uuid).collect()
@@ -319,10 +253,25 @@ impl Deref for Case {
     }
 }
 
-impl DerefMut for Case {
-    fn deref_mut(&mut self) -> &mut World {
-        &mut self.world
-    }
+/// A case in two lives of the daemon; the second begins with what the first found.
+pub(crate) fn two_lives<T>(
+    setup: Setup,
+    first: impl AsyncFnOnce(&Case) -> T,
+    second: impl AsyncFnOnce(&Case, T),
+) {
+    let life = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = life();
+    let (Case { world, state, dir }, found) = runtime.block_on(async {
+        let case = setup.start().await;
+        let found = first(&case).await;
+        (case, found)
+    });
+    let remains = world.fall();
+    drop(runtime);
+    life().block_on(async {
+        let case = Case { world: remains.rise(|_| ()).await, state, dir };
+        second(&case, found).await;
+    });
 }
 
 /// A claim for a fresh instance.

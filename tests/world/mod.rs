@@ -56,10 +56,7 @@ pub struct World {
     config: PathBuf,
     pub sim: Arc<SimHost>,
     pub points: Arc<FailPoints>,
-    host: Host,
-    /// `None` only within [`World::restart`].
-    service: Option<Service>,
-    follower: tokio::task::JoinHandle<()>,
+    service: Service,
 }
 
 /// What a daemon that is gone leaves behind: the state directory, the hardware and its domains.
@@ -87,16 +84,9 @@ impl World {
         Self::open(state_dir(), sim.clone(), host(sim), config, Arc::default())
     }
 
-    /// The simulator over these parents and domains.
-    pub async fn over(
-        nodes: Arc<dyn NodeDevices>,
-        domains: Arc<dyn Hypervisor>,
-        config: &Path,
-        script: &str,
-    ) -> Self {
-        let options = SimOptions { state_file: None, script: Script::parse(script).unwrap() };
-        let sim = SimHost::new(nodes, domains, options).await.unwrap();
-        Self::open(state_dir(), sim.clone(), host(sim), config, Arc::default())
+    /// A daemon on any simulated host, with the books of this directory.
+    pub fn on(dir: TempDir, sim: Arc<SimHost>, config: &Path) -> Self {
+        Self::open(dir, sim.clone(), host(sim), config, Arc::default())
     }
 
     /// A host behind a gate.
@@ -107,37 +97,20 @@ impl World {
     }
 
     fn open(dir: TempDir, sim: Arc<SimHost>, host: Host, config: &Path, points: Arc<FailPoints>) -> Self {
-        let (service, follower) = begin(dir.path(), config, &host, &points);
-        Self { dir, config: config.to_owned(), sim, points, host, service: Some(service), follower }
-    }
-
-    /// The daemon goes down with manners while no job is under way, and comes back on the same host.
-    pub async fn restart(&mut self) {
-        self.quiet().await;
-        self.follower.abort();
-        let _ = (&mut self.follower).await;
-        let store = self.service.take().map(|old| Arc::downgrade(&old.store)).unwrap();
-        // The state directory is locked as long as a task of the old service lives.
-        while store.strong_count() > 0 {
-            tokio::task::yield_now().await;
-        }
-        let (service, follower) = begin(self.dir.path(), &self.config, &self.host, &self.points);
-        (self.service, self.follower) = (Some(service), follower);
-    }
-
-    /// The state directory.
-    pub fn state_dir(&self) -> &Path {
-        self.dir.path()
+        let service = service(dir.path(), config, host, &points);
+        service.recover().unwrap();
+        tokio::spawn(service.clone().follow());
+        Self { dir, config: config.to_owned(), sim, points, service }
     }
 
     /// The service of this moment.
     pub fn service(&self) -> &Service {
-        self.service.as_ref().unwrap()
+        &self.service
     }
 
     /// The daemon is gone, wherever it was. Its tasks go with its runtime, which has to end before [`Remains::rise`].
     pub fn fall(self) -> Remains {
-        let store = Arc::downgrade(&self.service().store);
+        let store = Arc::downgrade(&self.service.store);
         Remains { dir: self.dir, config: self.config, sim: self.sim, store }
     }
 
@@ -151,8 +124,8 @@ impl World {
 
     /// The steps of a job, as a restart makes them.
     pub fn script_of(&self, id: JobId) -> mdevirt::saga::Script {
-        let row = self.service().store.saga(id).unwrap().unwrap();
-        mdevirt::ops::script(&self.service().host, &row).unwrap()
+        let row = self.service.store.saga(id).unwrap().unwrap();
+        mdevirt::ops::script(&self.service.host, &row).unwrap()
     }
 
     /// Waits for a job's end.
@@ -231,18 +204,6 @@ impl Remains {
         arm(&points);
         World::open(self.dir, self.sim.clone(), host(self.sim), &self.config, points)
     }
-}
-
-fn begin(
-    dir: &Path,
-    config: &Path,
-    host: &Host,
-    points: &Arc<FailPoints>,
-) -> (Service, tokio::task::JoinHandle<()>) {
-    let service = service(dir, config, host.clone(), points);
-    service.recover().unwrap();
-    let follower = tokio::spawn(service.clone().follow());
-    (service, follower)
 }
 
 fn service(dir: &Path, config: &Path, host: Host, points: &Arc<FailPoints>) -> Service {
