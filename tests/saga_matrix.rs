@@ -23,6 +23,8 @@ mod crash;
 mod guest;
 #[path = "saga_matrix/half.rs"]
 mod half;
+#[path = "saga_matrix/held_database.rs"]
+mod held_database;
 #[path = "saga_matrix/host_fault.rs"]
 mod host_fault;
 #[path = "saga_matrix/intruder.rs"]
@@ -97,6 +99,18 @@ fn no_operation_and_no_step_is_missing() {
     let all: BTreeSet<String> =
         files.filter_map(|file| Some(file.strip_suffix(".rs")?.to_owned())).filter(|f| f != "mod").collect();
     assert_eq!(steps, all);
+}
+
+/// Where there is no way back any more is a promise to operators, not a detail of a script.
+#[test]
+fn there_is_no_way_back_behind_these_steps() {
+    let mut found = BTreeSet::new();
+    for case in CASES {
+        let course = run::Course::of(*case);
+        found.extend(course.point_of_no_return.map(|index| course.steps[index].clone()));
+    }
+    let known = ["destroy.stop_domain", "release.remove_device.0", "spawn.start_domain"];
+    assert_eq!(found.into_iter().collect::<Vec<_>>(), known);
 }
 
 matrix! {

@@ -108,6 +108,11 @@ impl World {
         &self.service
     }
 
+    /// The state directory.
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
     /// The daemon is gone, wherever it was. Its tasks go with its runtime, which has to end before [`Remains::rise`].
     pub fn fall(self) -> Remains {
         let store = Arc::downgrade(&self.service.store);
