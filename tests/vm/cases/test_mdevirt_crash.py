@@ -71,7 +71,7 @@ def test_libvirtd_dies_in_the_middle_of_a_spawn(vm):
     spawn.start()
     vm.until("mdevctl at work", "pgrep -x mdevctl", timeout=60)
     vm.run("systemctl kill -s KILL libvirtd")
-    spawn.join(timeout=300)
+    spawn.join(timeout=700)
     assert results, "the spawn did not end"
     whole = assert_whole_or_gone(vm)
     assert whole == (results[0].code == 0), results[0]

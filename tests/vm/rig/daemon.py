@@ -38,7 +38,8 @@ class Daemon:
 
     def try_ctl(self, command, stdin=""):
         """A line of mdevirtctl; the result has code, out, err."""
-        return self.vm.try_run(f"mdevirtctl --timeout 200 {command}", stdin=stdin)
+        # Several inner QEMUs starting at once take minutes on a busy machine.
+        return self.vm.try_run(f"mdevirtctl --timeout 600 {command}", timeout=700, stdin=stdin)
 
     def ctl(self, command, stdin=""):
         """The output of a line of mdevirtctl that must succeed."""
