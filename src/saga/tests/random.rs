@@ -83,7 +83,7 @@ proptest! {
 
     #[test]
     fn every_life_ends_well(mishaps in prop::collection::vec(mishap(), 0..7)) {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         let mut house = House::begun();
         house.seen.bell = Some(std::sync::Arc::clone(&house.wake));
         runtime.block_on(live_through(&mut house, &mishaps));
