@@ -103,6 +103,11 @@ impl HostScan {
         self.parents.iter().find(|p| p.addr == *addr)
     }
 
+    /// The card of the parent at this address; a parent that is gone stands for itself.
+    pub fn card_of(&self, addr: &ParentAddr) -> ParentAddr {
+        self.parent(addr).map_or_else(|| addr.clone(), Parent::card)
+    }
+
     /// All devices with this UUID, usually none or one.
     pub fn mdevs_with(&self, uuid: MdevUuid) -> impl Iterator<Item = &Mdev> {
         self.mdevs.iter().filter(move |m| m.uuid == uuid)

@@ -189,10 +189,7 @@ impl Service {
         let mut devices = Vec::new();
         for choice in choices {
             let claim = self.new_claim(draft, &choice, seen);
-            let card = seen
-                .scan
-                .parent(&claim.parent)
-                .map_or_else(|| claim.parent.clone(), crate::model::Parent::card);
+            let card = seen.scan.card_of(&claim.parent);
             devices.push(DevicePlan { claim: claim.clone(), card, reused: choice.reuse.is_some() });
             claims.push(claim);
         }

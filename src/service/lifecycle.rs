@@ -75,10 +75,8 @@ impl Service {
             .scan()
             .await
             .map_err(|e| crate::ops::host_fault("look at the node devices", &e))?;
-        let card = |claim: &Claim| {
-            scan.parent(&claim.parent).map_or_else(|| claim.parent.clone(), crate::model::Parent::card)
-        };
-        Ok(claims.iter().map(|c| DevicePlan { claim: c.clone(), card: card(c), reused: false }).collect())
+        let plan = |c: &Claim| DevicePlan { claim: c.clone(), card: scan.card_of(&c.parent), reused: false };
+        Ok(claims.iter().map(plan).collect())
     }
 }
 
