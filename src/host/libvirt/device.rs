@@ -8,6 +8,8 @@
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
+use virt::error::Error;
+use virt::nodedev::NodeDevice as VirtNode;
 
 use super::error::{Doing, is_gone};
 use super::link::Session;
@@ -18,8 +20,8 @@ use super::{ffi, nodedev};
 use crate::host::HostError;
 use crate::model::{Mdev, MdevUuid, NewMdev, ParentAddr};
 
-/// How long libvirt's list may stay behind the kernel; a udev event takes it a second at most.
-const SETTLE_LIMIT: Duration = Duration::from_secs(10);
+/// How long libvirt's list may stay behind the kernel: a udev event takes it a second, on a busy host more.
+const SETTLE_LIMIT: Duration = Duration::from_secs(30);
 
 fn named(uuid: MdevUuid, parent: &ParentAddr) -> String {
     format!("mdev {uuid} on {parent}")
@@ -92,14 +94,7 @@ impl LibvirtHost {
     }
 
     async fn start_defined(&self, uuid: MdevUuid, parent: &ParentAddr) -> Result<(), HostError> {
-        let key = parent.clone();
-        let start = move |session: &Session| match nodedev::object(session, uuid, &key)? {
-            Some((device, _)) => ffi::start(&device).map(|()| true),
-            None => Ok(false),
-        };
-        let what = named(uuid, parent);
-        let known = self.link.call(Doing::change("start", what.as_str()), start).await?;
-        if known { Ok(()) } else { Err(not_listed(&what)) }
+        self.on_listed("start", uuid, parent, |device, _| ffi::start(device).map(|()| true)).await
     }
 
     /// libvirt takes no wish for autostart from the XML, so that is a call of its own; one that a second definition of the
@@ -111,13 +106,39 @@ impl LibvirtHost {
         if !alone {
             return Ok(());
         }
-        let (uuid, key) = (new.uuid, new.parent.clone());
-        let autostart = move |session: &Session| match nodedev::object(session, uuid, &key)? {
-            Some((device, _)) => ffi::autostart(&device).map(|()| true),
-            None => Ok(false),
-        };
-        let known = self.link.call(Doing::change("autostart", what.as_str()), autostart).await?;
-        if known { Ok(()) } else { Err(not_listed(&what)) }
+        let autostart = |device: &VirtNode, _: &Mdev| ffi::autostart(device).map(|()| true);
+        self.on_listed("autostart", new.uuid, &new.parent, autostart).await
+    }
+
+    /// Changes a device through libvirt's object of it, once that is listed and `change` takes it as it is. libvirt's list
+    /// may be rewritten from what mdevctl said before the device came, when many come at once; the next event mends it.
+    async fn on_listed<F>(
+        &self,
+        verb: &'static str,
+        uuid: MdevUuid,
+        parent: &ParentAddr,
+        change: F,
+    ) -> Result<(), HostError>
+    where
+        F: Fn(&VirtNode, &Mdev) -> Result<bool, Error> + Clone + Send + 'static,
+    {
+        let what = named(uuid, parent);
+        let mut changes = self.link.wakes().node_devices();
+        let deadline = Instant::now() + SETTLE_LIMIT;
+        loop {
+            changes.mark_unchanged();
+            let (key, change) = (parent.clone(), change.clone());
+            let calls = move |session: &Session| match nodedev::object(session, uuid, &key)? {
+                Some((device, listed)) => change(&device, &listed),
+                None => Ok(false),
+            };
+            if self.link.call(Doing::change(verb, what.as_str()), calls).await? {
+                return Ok(());
+            }
+            if !matches!(timeout_at(deadline, changes.changed()).await, Ok(Ok(()))) {
+                return Err(not_listed(&what));
+            }
+        }
     }
 
     pub(super) async fn unmake(&self, uuid: MdevUuid, parent: &ParentAddr) -> Result<(), HostError> {
@@ -138,17 +159,14 @@ impl LibvirtHost {
     /// # Source
     /// libvirt `node_device_driver.c`, `nodeDeviceDestroy`.
     async fn destroy(&self, uuid: MdevUuid, parent: &ParentAddr) -> Result<(), HostError> {
-        let key = parent.clone();
-        let destroy = move |session: &Session| match nodedev::object(session, uuid, &key)? {
-            Some((device, listed)) if listed.active => {
+        let destroy = |device: &VirtNode, listed: &Mdev| match listed.active {
+            true => {
                 device.destroy().map(|()| true).or_else(|err| if is_gone(&err) { Ok(true) } else { Err(err) })
             }
-            Some(_) | None => Ok(false),
+            false => Ok(false),
         };
-        let what = named(uuid, parent);
-        match self.link.call(Doing::change("remove", what.as_str()), destroy).await {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(not_listed(&what)),
+        match self.on_listed("remove", uuid, parent, destroy).await {
+            Ok(()) => Ok(()),
             Err(err @ (HostError::Unreachable(_) | HostError::OutcomeUnknown(_))) => Err(err),
             Err(err) => {
                 let found = self.find_all(uuid).await?;
