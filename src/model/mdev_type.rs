@@ -1,4 +1,4 @@
-//! What a parent offers: types, and what stays of a type when its id moves.
+//! What a parent offers: types, by local id and vendor name.
 
 use std::fmt;
 use std::str::FromStr;
@@ -77,7 +77,7 @@ impl fmt::Debug for TypeId {
 ///
 /// # Source
 /// libvirt `formatdomain.html#host-device-assignment`; the kernel's `device_api` attribute.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DeviceApi {
     /// A PCI device to the guest.
@@ -188,19 +188,6 @@ impl TypeFacts {
         }
         facts
     }
-}
-
-/// What stays of a type when ids move between drivers and hosts.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct TypeIdentity {
-    /// PCI vendor, where there is one.
-    pub vendor_id: Option<u16>,
-    /// Vendor name; without one the local id stands in, which is less safe.
-    pub name: String,
-    /// What the slice is to the guest.
-    pub device_api: DeviceApi,
-    /// Framebuffer in MiB, where stated.
-    pub framebuffer_mib: Option<u32>,
 }
 
 #[cfg(test)]

@@ -1,0 +1,72 @@
+//! Traits: what a user asks for, bound to one type identity on every host (rank 1).
+//!
+//! ```text
+//!   traits.toml --document--> Catalog (trait -> Binding) --+
+//!   traits.lock --lock------> Lock (trait -> TypeIdentity) +--resolve(scan, what was meant before)--> per trait: state, local types
+//!                                                          +--export--> document for other hosts --verify--> differences
+//! ```
+//! 1. A local type id never leaves the host, unless it stands in for a missing name.
+//! 2. What a word meant once it means until an operator accepts another identity: nothing drifts in silence.
+//! 3. Canonical form and digest do not depend on order, spelling or host.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{Framework, MdevType, Parent, TraitName, TypeIdentity};
+
+/// What `traits.toml` says of one trait.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Binding {
+    /// Vendor name of the type, or its id where the driver gives no names.
+    pub type_key: String,
+    /// Only on parents of this PCI vendor.
+    pub vendor_id: Option<u16>,
+    /// Only on parents with this PCI device id.
+    pub device_id: Option<u16>,
+    /// Only on parents that make slices so.
+    pub framework: Option<Framework>,
+    /// Only types with a framebuffer of this size.
+    pub framebuffer_mib: Option<u32>,
+}
+
+impl Binding {
+    /// Whether the type that this parent offers is one that the operator means.
+    pub fn fits(&self, parent: &Parent, mdev_type: &MdevType) -> bool {
+        let identity = TypeIdentity::of(parent, mdev_type);
+        let key = self.type_key.split_whitespace();
+        let is = |wanted: Option<u16>, found: Option<u16>| wanted.is_none() || wanted == found;
+        identity.label().split(' ').eq(key)
+            && is(self.vendor_id, parent.vendor_id)
+            && is(self.device_id, parent.device_id)
+            && (self.framework.is_none() || self.framework == parent.framework)
+            && (self.framebuffer_mib.is_none() || self.framebuffer_mib == identity.framebuffer_mib)
+    }
+
+    /// The identity of a type that fits: narrowed to one kind of card where the operator did so.
+    pub fn identity(&self, parent: &Parent, mdev_type: &MdevType) -> TypeIdentity {
+        let identity = TypeIdentity::of(parent, mdev_type);
+        TypeIdentity { device_id: self.device_id.or(identity.device_id), ..identity }
+    }
+}
+
+/// All of `traits.toml`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Catalog {
+    /// Traits by name.
+    pub bindings: BTreeMap<TraitName, Binding>,
+}
+
+/// How a trait stands on one host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TraitState {
+    /// It has one identity, and this host offers it.
+    Ok,
+    /// What it was bound to has become something else; no new claims until an operator accepts.
+    Drift,
+    /// No parent of this host offers its identity.
+    Unavailable,
+    /// Types of two identities fit it.
+    Ambiguous,
+}
