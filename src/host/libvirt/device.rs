@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout_at};
 use virt::error::Error;
 use virt::nodedev::NodeDevice as VirtNode;
 
-use super::error::{Doing, is_gone};
+use super::error::{Doing, is_gone, is_wrong_state};
 use super::link::Session;
 use super::next::{Next, next};
 use super::nodedev::Listing;
@@ -106,8 +106,21 @@ impl LibvirtHost {
         if !alone {
             return Ok(());
         }
-        let autostart = |device: &VirtNode, _: &Mdev| ffi::autostart(device).map(|()| true);
-        self.on_listed("autostart", new.uuid, &new.parent, autostart).await
+        // libvirt takes it for transient as long as its list is older than the definition.
+        let autostart = |device: &VirtNode, _: &Mdev| match ffi::autostart(device) {
+            Ok(()) => Ok(true),
+            Err(err) if is_wrong_state(&err) => Ok(false),
+            Err(err) => Err(err),
+        };
+        match self.on_listed("autostart", new.uuid, &new.parent, autostart).await {
+            Err(err @ (HostError::Unreachable(_) | HostError::OutcomeUnknown(_))) => Err(err),
+            // The daemon makes its devices again after a boot; autostart serves those who use libvirt without it.
+            Err(err) => {
+                tracing::warn!("{err}");
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
     }
 
     /// Changes a device through libvirt's object of it, once that is listed and `change` takes it as it is. libvirt's list
