@@ -9,6 +9,10 @@
 //! 2. What a word meant once it means until an operator accepts another identity: nothing drifts in silence.
 //! 3. Canonical form and digest do not depend on order, spelling or host.
 
+pub mod memory;
+pub mod resolve;
+pub mod sense;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -35,12 +39,17 @@ impl Binding {
     pub fn fits(&self, parent: &Parent, mdev_type: &MdevType) -> bool {
         let identity = TypeIdentity::of(parent, mdev_type);
         let key = self.type_key.split_whitespace();
-        let is = |wanted: Option<u16>, found: Option<u16>| wanted.is_none() || wanted == found;
         identity.label().split(' ').eq(key)
-            && is(self.vendor_id, parent.vendor_id)
+            && self.is_about(parent)
+            && (self.framebuffer_mib.is_none() || self.framebuffer_mib == identity.framebuffer_mib)
+    }
+
+    /// Whether types of this parent may be meant at all.
+    pub fn is_about(&self, parent: &Parent) -> bool {
+        let is = |wanted: Option<u16>, found: Option<u16>| wanted.is_none() || wanted == found;
+        is(self.vendor_id, parent.vendor_id)
             && is(self.device_id, parent.device_id)
             && (self.framework.is_none() || self.framework == parent.framework)
-            && (self.framebuffer_mib.is_none() || self.framebuffer_mib == identity.framebuffer_mib)
     }
 
     /// The identity of a type that fits: narrowed to one kind of card where the operator did so.

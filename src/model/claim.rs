@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::address::ParentAddr;
 use super::id::{ClaimId, InstanceUuid, InvalidName, MdevUuid, Usec};
+use super::identity::TypeIdentity;
 use super::mdev_type::{DeviceApi, TypeId};
 use super::vocab::{ResourceClass, TraitName};
 
@@ -140,6 +141,12 @@ pub struct Claim {
     pub mdev_type: TypeId,
     /// The type's vendor name, the id when it has none.
     pub type_name: String,
+    /// What stays of the type when its id moves; `None` for a claim booked by a program that did not keep it.
+    #[serde(default)]
+    pub identity: Option<TypeIdentity>,
+    /// The card that the parent is a part of; `None` likewise.
+    #[serde(default)]
+    pub card: Option<ParentAddr>,
     /// What it is to the guest.
     pub device_api: DeviceApi,
     /// The class it was asked for as.

@@ -45,6 +45,13 @@ impl TypeIdentity {
         }
     }
 
+    /// Whether a parent's type is this one.
+    pub fn fits(&self, parent: &Parent, mdev_type: &MdevType) -> bool {
+        let found = Self::of(parent, mdev_type);
+        let here = self.device_id.is_none() || self.device_id == parent.device_id;
+        here && *self == Self { device_id: self.device_id, ..found }
+    }
+
     /// The vendor name, else the id that stands in for it.
     pub fn label(&self) -> &str {
         self.name.as_deref().or(self.type_id.as_ref().map(TypeId::as_str)).unwrap_or_default()
@@ -58,9 +65,13 @@ impl TypeIdentity {
         else {
             return false;
         };
-        brand != other_brand
-            && rest == other_rest
-            && Self { name: None, ..self.clone() } == Self { name: None, ..other.clone() }
+        brand != other_brand && rest == other_rest && self.but_name() == other.but_name()
+    }
+}
+
+impl TypeIdentity {
+    fn but_name(&self) -> Self {
+        Self { name: None, device_id: None, ..self.clone() }
     }
 }
 

@@ -208,6 +208,8 @@ impl Service {
             parent: choice.parent.clone(),
             mdev_type: choice.type_id.clone(),
             type_name: choice.type_name.clone(),
+            identity: seen.identity(&choice.parent, &choice.type_id),
+            card: Some(seen.scan.card_of(&choice.parent)),
             device_api: choice.device_api,
             resource_class: choice.class.clone(),
             group: choice.group.clone(),

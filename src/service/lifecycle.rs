@@ -6,8 +6,10 @@ use super::Service;
 use super::api::Accepted;
 use super::book::digest_of;
 use crate::config::OnRelease;
-use crate::model::{Claim, ClaimState, DomainOwner, Fault, FaultKind, Instance, InstanceUuid, OpKind};
-use crate::ops::{DevicePlan, Params};
+use crate::model::{
+    Claim, ClaimState, DomainOwner, Fault, FaultKind, HostScan, Instance, InstanceUuid, OpKind,
+};
+use crate::ops::{DevicePlan, Params, host_fault};
 use crate::store::{Begin, Books, Recheck};
 
 impl Service {
@@ -68,14 +70,14 @@ impl Service {
         }
     }
 
+    /// The card is in the books, but for claims booked before they kept it: only these need a look at the hardware.
     async fn plans_of(&self, claims: &[Claim]) -> Result<Vec<DevicePlan>, Fault> {
-        let scan = self
-            .host
-            .nodes
-            .scan()
-            .await
-            .map_err(|e| crate::ops::host_fault("look at the node devices", &e))?;
-        let plan = |c: &Claim| DevicePlan { claim: c.clone(), card: scan.card_of(&c.parent), reused: false };
+        let scan = match claims.iter().all(|c| c.card.is_some()) {
+            true => HostScan::default(),
+            false => self.host.nodes.scan().await.map_err(|e| host_fault("look at the node devices", &e))?,
+        };
+        let card = |c: &Claim| c.card.clone().unwrap_or_else(|| scan.card_of(&c.parent));
+        let plan = |c: &Claim| DevicePlan { card: card(c), claim: c.clone(), reused: false };
         Ok(claims.iter().map(plan).collect())
     }
 }

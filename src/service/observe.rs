@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::host::Domain;
 use crate::model::{
     Claim, Finding, FindingKind, Framework, HostScan, Instance, InstanceUuid, Mdev, MdevUuid, OwnDevice,
-    Parent,
+    Parent, ParentAddr, TypeId, TypeIdentity,
 };
 use crate::plan::capacity::{Booked, ParentCapacity, capacity};
 use crate::plan::mapping::{Mapping, assign};
@@ -50,6 +50,12 @@ impl Observation {
     /// What each parent has and can give.
     pub(super) fn capacity<'a>(&self, mapping: &Mapping<'a>) -> Vec<ParentCapacity<'a>> {
         capacity(mapping, &self.scan, Booked { claims: &self.claims, own: &self.own })
+    }
+
+    /// What stays of a type when its id moves.
+    pub(super) fn identity(&self, parent: &ParentAddr, type_id: &TypeId) -> Option<TypeIdentity> {
+        let parent = self.scan.parent(parent)?;
+        Some(TypeIdentity::of(parent, parent.mdev_type(type_id)?))
     }
 
     /// Whether we made this device.

@@ -18,7 +18,7 @@ pub enum Change {
     },
     /// A releasing claim is over; its device is idle then, or forgotten by a later change.
     ClaimGone(ClaimId),
-    /// A device is ours, or is ours with another type id than before.
+    /// A device is ours, or is ours with another type id than before; the claim that holds it follows.
     DeviceRecorded(OwnDevice),
     /// A device that no claim holds is gone, or not ours any more. One that is not there is no error.
     DeviceForgotten {
@@ -39,7 +39,7 @@ pub(super) fn apply(turn: &mut Turn<'_>, changes: Vec<Change>, now: Usec) -> Res
     changes.into_iter().try_for_each(|change| match change {
         Change::Claim { claim, event } => move_claim(turn, claim, event),
         Change::ClaimGone(claim) => end_claim(turn, claim),
-        Change::DeviceRecorded(device) => turn.upsert_device(device, now),
+        Change::DeviceRecorded(device) => record(turn, device, now),
         Change::DeviceForgotten { uuid, parent } => {
             check_free(turn, uuid, &parent)?;
             turn.delete_device(uuid, &parent)
@@ -71,6 +71,14 @@ fn move_claim(turn: &mut Turn<'_>, id: ClaimId, event: ClaimEvent) -> Result<(),
     let mut claim = the_claim(turn, id)?;
     claim.state = claim.state.after(event).map_err(|err| StoreError::IllegalMove { claim: id, err })?;
     turn.update_claim(claim)
+}
+
+fn record(turn: &mut Turn<'_>, device: OwnDevice, now: Usec) -> Result<(), StoreError> {
+    let holder = turn.books().holder(device.uuid, &device.parent).cloned();
+    if let Some(claim) = holder.filter(|claim| claim.mdev_type != device.type_id) {
+        turn.update_claim(Claim { mdev_type: device.type_id.clone(), ..claim })?;
+    }
+    turn.upsert_device(device, now)
 }
 
 fn end_claim(turn: &mut Turn<'_>, id: ClaimId) -> Result<(), StoreError> {

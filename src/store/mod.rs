@@ -22,6 +22,7 @@ mod connection;
 mod error;
 mod journal;
 mod ledger;
+mod meanings;
 mod reads;
 mod rows;
 mod schema;

@@ -7,12 +7,14 @@ use rusqlite::{Connection, Params, Row};
 use serde::de::DeserializeOwned;
 
 use super::error::StoreError;
-use crate::model::{Claim, DomainOwner, Instance, InvalidName, OwnDevice, SagaEventRow, SagaRow};
+use crate::model::{
+    Claim, DomainOwner, Instance, InvalidName, OwnDevice, SagaEventRow, SagaRow, TypeIdentity,
+};
 
 pub(super) const INSTANCE: &str = "uuid, name, owner, request_digest, created_usec";
 pub(super) const OWN_DEVICE: &str = "uuid, parent, type_id, type_name";
-pub(super) const CLAIM: &str = "id, instance, uuid, parent, mdev_type, type_name, device_api, resource_class, grp, \
-                                traits, state, role, created_usec";
+pub(super) const CLAIM: &str = "id, instance, uuid, parent, mdev_type, type_name, identity, card, device_api, \
+                                resource_class, grp, traits, state, role, created_usec";
 pub(super) const SAGA: &str = "id, op, version, instance, state, operation_id, request_digest, params, result, \
                                created_usec";
 pub(super) const EVENT: &str = "seq, step, name, event, payload, at_usec";
@@ -44,13 +46,23 @@ pub(super) fn word<T: FromStr<Err = InvalidName>>(row: &Row<'_>, column: &str) -
     text.parse().map_err(|err| StoreError::column(column, &err))
 }
 
-fn json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Result<T, StoreError> {
+/// A word or nothing.
+fn word_or_null<T: FromStr<Err = InvalidName>>(row: &Row<'_>, column: &str) -> Result<Option<T>, StoreError> {
+    if row.get_ref(column)? == ValueRef::Null { Ok(None) } else { word(row, column).map(Some) }
+}
+
+/// An identity as its column holds it.
+pub(super) fn identity_text(identity: &TypeIdentity) -> String {
+    serde_json::json!(identity).to_string()
+}
+
+pub(super) fn json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Result<T, StoreError> {
     let text =
         row.get_ref(column)?.as_str().map_err(|err| StoreError::Corrupt(format!("{column}: {err}")))?;
     serde_json::from_str(text).map_err(|err| StoreError::Corrupt(format!("column {column}: {err}")))
 }
 
-fn json_or_null(row: &Row<'_>, column: &str) -> Result<Option<serde_json::Value>, StoreError> {
+fn json_or_null<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Result<Option<T>, StoreError> {
     if row.get_ref(column)? == ValueRef::Null { Ok(None) } else { json(row, column).map(Some) }
 }
 
@@ -96,6 +108,8 @@ pub(super) fn claim(row: &Row<'_>) -> Result<Claim, StoreError> {
         parent: word(row, "parent")?,
         mdev_type: word(row, "mdev_type")?,
         type_name: row.get("type_name")?,
+        identity: json_or_null(row, "identity")?,
+        card: word_or_null(row, "card")?,
         device_api: word(row, "device_api")?,
         resource_class: word(row, "resource_class")?,
         group: row.get("grp")?,

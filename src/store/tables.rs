@@ -64,9 +64,9 @@ impl Turn<'_> {
 
     pub(super) fn insert_claim(&mut self, claim: Claim) -> Result<(), StoreError> {
         let traits: Vec<&str> = claim.traits.iter().map(|name| name.as_str()).collect();
-        let sql = "INSERT INTO claim (id, instance, uuid, parent, mdev_type, type_name, device_api, \
-                   resource_class, grp, traits, state, role, created_usec) \
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+        let sql = "INSERT INTO claim (id, instance, uuid, parent, mdev_type, type_name, identity, card, \
+                   device_api, resource_class, grp, traits, state, role, created_usec) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
         self.conn.prepare_cached(sql)?.execute(params![
             claim.id.to_string(),
             claim.instance.to_string(),
@@ -74,6 +74,8 @@ impl Turn<'_> {
             claim.parent.to_string(),
             claim.mdev_type.as_str(),
             claim.type_name,
+            claim.identity.as_ref().map(rows::identity_text),
+            claim.card.as_ref().map(ToString::to_string),
             claim.device_api.as_str(),
             claim.resource_class.as_str(),
             claim.group,
@@ -86,11 +88,13 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Writes the state of a claim that is in the books.
+    /// Writes the state and the local type id of a claim that is in the books.
     pub(super) fn update_claim(&mut self, claim: Claim) -> Result<(), StoreError> {
-        self.conn
-            .prepare_cached("UPDATE claim SET state = ?2 WHERE id = ?1")?
-            .execute([claim.id.to_string().as_str(), claim.state.as_str()])?;
+        self.conn.prepare_cached("UPDATE claim SET state = ?2, mdev_type = ?3 WHERE id = ?1")?.execute([
+            claim.id.to_string().as_str(),
+            claim.state.as_str(),
+            claim.mdev_type.as_str(),
+        ])?;
         self.books_mut().put_claim(claim);
         Ok(())
     }

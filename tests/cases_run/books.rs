@@ -85,6 +85,8 @@ fn past_claim(instance: InstanceUuid, device: &OwnDevice) -> Claim {
         parent: device.parent.clone(),
         mdev_type: device.type_id.clone(),
         type_name: device.type_name.clone(),
+        identity: None,
+        card: None,
         device_api: DeviceApi::VfioPci,
         resource_class: ResourceClass::vgpu(),
         group: String::new(),

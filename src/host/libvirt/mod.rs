@@ -29,6 +29,7 @@ mod nodedev;
 mod parallel;
 mod witness;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -71,6 +72,31 @@ impl LibvirtHost {
         self.witness.as_ref().map(|witness| witness.sysfs.clone())
     }
 
+    /// What the kernel has at this moment, as far as it can be asked.
+    async fn active(&self) -> Result<Vec<MdevUuid>, HostError> {
+        let Some(sysfs) = self.sysfs().filter(Sysfs::has_mdev_bus) else { return Ok(Vec::new()) };
+        blocking(move || sysfs.active_mdevs()).await
+    }
+
+    /// A device that came while libvirt was read is listed, and the room it took may still be told as open: what its card
+    /// offers is read once more, so that availability is never older than the list of devices.
+    async fn read_again(&self, before: &[MdevUuid], scan: &mut HostScan) -> Result<(), HostError> {
+        let cards = cards_with_new(before, scan);
+        if cards.is_empty() || self.witness.is_none() {
+            return Ok(());
+        }
+        let on_cards = scan.parents.iter().filter(|parent| cards.contains(&parent.card()));
+        let names: Vec<String> = on_cards.map(|parent| parent.addr.node_name()).collect();
+        let sysfs = self.sysfs();
+        let look =
+            move |session: &Session| Look { session, sysfs: sysfs.as_ref(), states: false }.named(&names);
+        let Listing { scan: fresh, broken, .. } = self.link.call(Doing::read("node devices"), look).await?;
+        scan.parents.retain(|parent| !cards.contains(&parent.card()));
+        scan.parents.extend(fresh.parents);
+        scan.findings.extend(broken);
+        Ok(())
+    }
+
     /// The VFs of a card, `None` if sysfs cannot tell. libvirt tells them too, but its list of a function's VFs is refreshed
     /// from the same links.
     async fn functions_of(&self, card: &ParentAddr) -> Result<Option<Vec<PciAddress>>, HostError> {
@@ -89,6 +115,7 @@ impl LibvirtHost {
 #[async_trait]
 impl NodeDevices for LibvirtHost {
     async fn scan(&self) -> Result<HostScan, HostError> {
+        let before = self.active().await?;
         let witness = self.witness.clone();
         let list = move |session: &Session| {
             let sysfs = witness.as_ref().map(|witness| &witness.sysfs);
@@ -101,6 +128,7 @@ impl NodeDevices for LibvirtHost {
         }
         let Listing { mut scan, broken, orphans, .. } = listing;
         scan.findings.extend(broken.into_iter().chain(orphans.into_iter().map(|(_, finding)| finding)));
+        self.read_again(&before, &mut scan).await?;
         Ok(scan.sorted())
     }
 
@@ -141,6 +169,12 @@ impl NodeDevices for LibvirtHost {
     }
 }
 
+/// Cards with a device that was not there `before`, which is sorted.
+fn cards_with_new(before: &[MdevUuid], scan: &HostScan) -> BTreeSet<ParentAddr> {
+    let came = scan.mdevs.iter().filter(|mdev| mdev.active && before.binary_search(&mdev.uuid).is_err());
+    came.map(|mdev| scan.card_of(&mdev.parent)).collect()
+}
+
 /// Whether the URI names no host: `qemu:///system`, `qemu+unix:///system?socket=..`.
 fn is_local(uri: &str) -> bool {
     uri.split_once("://").is_some_and(|(_, rest)| rest.is_empty() || rest.starts_with(['/', '?']))
@@ -160,6 +194,23 @@ async fn blocking<T: Send + 'static>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_card_of_a_device_that_came_meanwhile_is_read_again() {
+        let mdev = |n: u128, active| Mdev {
+            uuid: MdevUuid(uuid::Uuid::from_u128(n)),
+            parent: "0000:3b:00.0".parse().unwrap(),
+            type_id: None,
+            active,
+            defined: true,
+            parent_missing: false,
+            iommu_group: None,
+        };
+        let scan = HostScan { mdevs: vec![mdev(1, true), mdev(2, false)], ..HostScan::default() };
+        assert!(cards_with_new(&[mdev(1, true).uuid], &scan).is_empty());
+        let card: ParentAddr = "0000:3b:00.0".parse().unwrap();
+        assert_eq!(cards_with_new(&[mdev(2, true).uuid], &scan), [card].into());
+    }
 
     #[test]
     fn only_a_local_libvirt_is_compared_with_this_machine() {

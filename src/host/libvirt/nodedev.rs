@@ -80,7 +80,8 @@ impl Look<'_> {
         self.named(&names)
     }
 
-    fn named(self, names: &[String]) -> Result<Listing, Error> {
+    /// The node devices with these names; those that are not there are left out.
+    pub(super) fn named(self, names: &[String]) -> Result<Listing, Error> {
         let all = each(names, |name| match self.session.conn.lookup_node_device_by_name(name) {
             Ok(device) => self.look(&device),
             Err(err) if is_gone(&err) => Ok((Seen::Nothing, Vec::new())),

@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 
 use super::{claim, remove_when_closed};
 use crate::host::HostError;
-use crate::model::{Claim, ClaimEvent, Fault, FaultKind, Mdev, MdevType, Parent};
+use crate::model::{
+    Claim, ClaimEvent, Fault, FaultKind, Mdev, MdevType, NewMdev, OwnDevice, Parent, TypeId, TypeIdentity,
+};
 use crate::ops::{DevicePlan, Host, step_error};
 use crate::saga::{Part, Seen, Step, StepError};
 use crate::store::Change;
@@ -44,9 +46,22 @@ impl MakeDevice {
         format!("make {} {} on {}", self.claim().type_name, self.claim().uuid, self.claim().parent)
     }
 
-    async fn look(&self) -> Result<Seen, StepError> {
+    /// What is there under the UUID, judged by the type that is wanted now.
+    async fn look(&self) -> Result<Sight, StepError> {
         let found = self.host.nodes.find(self.claim().uuid).await.map_err(|e| self.unknown(&e))?;
-        Ok(judge(self.claim(), &found))
+        let seen = judge(self.claim(), &self.claim().mdev_type, &found);
+        if self.claim().identity.is_none() || !matches!(seen, Seen::Foreign(_) | Seen::Partial) {
+            return Ok(Sight { seen, stale: false });
+        }
+        // Ids move with the driver: the same type may be there under another one.
+        let functions = self.functions().await?;
+        let now = self.type_now(&functions).map_or_else(|_| self.claim().mdev_type.clone(), |t| t.id.clone());
+        let stale = found.iter().any(|m| !m.active && m.type_id.as_ref().is_some_and(|id| *id != now));
+        Ok(Sight { seen: judge(self.claim(), &now, &found), stale })
+    }
+
+    async fn functions(&self) -> Result<Vec<Parent>, StepError> {
+        self.host.nodes.scan_card(&self.device.card).await.map_err(|e| step_error(&self.what(), &e))
     }
 
     /// A look that failed says nothing about the device.
@@ -54,32 +69,67 @@ impl MakeDevice {
         StepError::Unknown(format!("{}: {err}", self.what()))
     }
 
-    /// Availability is the hardware's word at this moment, never a cached one.
-    async fn check_room(&self) -> Result<(), StepError> {
-        let DevicePlan { card, claim: Claim { parent, mdev_type: type_id, type_name, .. }, .. } =
-            &self.device;
-        let functions = self.host.nodes.scan_card(card).await.map_err(|e| step_error(&self.what(), &e))?;
-        let refuse =
-            |kind, why: String| Err(StepError::Fault(Fault::new(kind, format!("{}: {why}", self.what()))));
+    fn refusal(&self, kind: FaultKind, why: &str) -> StepError {
+        StepError::Fault(Fault::new(kind, format!("{}: {why}", self.what())))
+    }
+
+    /// The claim's type as its parent offers it now: by what stays of it, by its id where nothing else is known.
+    fn type_now<'a>(&self, functions: &'a [Parent]) -> Result<&'a MdevType, StepError> {
+        let Claim { parent, mdev_type: type_id, identity, .. } = self.claim();
         let Some(function) = functions.iter().find(|p| p.addr == *parent) else {
-            return refuse(
-                FaultKind::NoSuchParent,
-                "the parent is gone; look at `mdevirtctl device list`".into(),
-            );
+            let why = "the parent is gone; look at `mdevirtctl device list`";
+            return Err(self.refusal(FaultKind::NoSuchParent, why));
         };
-        match function.mdev_type(type_id) {
-            None => {
-                refuse(FaultKind::TypeUnavailable, format!("the parent does not offer {type_id} any more"))
-            }
-            Some(t) if t.available_instances == 0 => {
-                let bound = bound_to(&functions, t).unwrap_or_default();
-                refuse(
-                    FaultKind::NoCapacity,
-                    format!("card {card} {bound}has no room for another {type_name}"),
-                )
-            }
-            Some(_) => Ok(()),
+        let Some(wanted) = identity else {
+            let gone = || format!("the parent does not offer {type_id} any more");
+            let same = function.mdev_type(type_id);
+            return same.ok_or_else(|| self.refusal(FaultKind::TypeUnavailable, &gone()));
+        };
+        find_type(wanted, type_id, function).map_err(|(kind, why)| self.refusal(kind, &why))
+    }
+
+    /// Availability is the hardware's word at this moment, never a cached one.
+    async fn check_room(&self) -> Result<MdevType, StepError> {
+        let functions = self.functions().await?;
+        let now = self.type_now(&functions)?;
+        if now.available_instances > 0 {
+            return Ok(now.clone());
         }
+        let bound = bound_to(&functions, now).unwrap_or_default();
+        let DevicePlan { card, claim, .. } = &self.device;
+        let why = format!("card {card} {bound}has no room for another {}", claim.type_name);
+        Err(self.refusal(FaultKind::NoCapacity, &why))
+    }
+
+    async fn make(&self) -> Result<(), StepError> {
+        let mdev_type = self.check_room().await?;
+        let new = NewMdev { type_id: mdev_type.id, ..self.device.as_new() };
+        self.host.nodes.create(&new).await.map_err(|e| step_error(&self.what(), &e))
+    }
+}
+
+/// What a look found.
+struct Sight {
+    seen: Seen,
+    /// A definition of ours names an id that means something else by now.
+    stale: bool,
+}
+
+/// The type with this identity among what a parent offers. One that only has another brand in its name is the same if it
+/// has the id that was booked.
+fn find_type<'a>(
+    wanted: &TypeIdentity,
+    booked: &TypeId,
+    parent: &'a Parent,
+) -> Result<&'a MdevType, (FaultKind, String)> {
+    let of = |t: &MdevType| TypeIdentity::of(parent, t);
+    if let Some(found) = parent.types.iter().find(|t| wanted.fits(parent, t)) {
+        return Ok(found);
+    }
+    match parent.mdev_type(booked) {
+        Some(t) if wanted.differs_in_brand_only(&of(t)) => Ok(t),
+        Some(t) => Err((FaultKind::TraitDrift, format!("{booked} is {} now, it was {wanted}", of(t)))),
+        None => Err((FaultKind::TypeUnavailable, format!("the parent does not offer {wanted} any more"))),
     }
 }
 
@@ -97,18 +147,25 @@ fn bound_to(functions: &[Parent], wanted: &MdevType) -> Option<String> {
 }
 
 /// What was found under the UUID against what was asked for.
-fn judge(claim: &Claim, found: &[Mdev]) -> Seen {
+fn judge(claim: &Claim, type_id: &TypeId, found: &[Mdev]) -> Seen {
     let here = || found.iter().find(|m| m.parent == claim.parent);
     match found.iter().find(|m| m.active).or_else(here) {
         None => Seen::Absent,
         Some(m) if m.parent != claim.parent => Seen::Foreign(format!("{} exists on {}", m.uuid, m.parent)),
-        Some(m) if m.type_id.as_ref().is_some_and(|id| *id != claim.mdev_type) => {
+        Some(m) if m.active && m.type_id.as_ref().is_some_and(|id| id != type_id) => {
             Seen::Foreign(format!("{} exists with another type", m.uuid))
         }
-        Some(m) if m.active => Seen::Done(json!({ "uuid": m.uuid, "parent": m.parent })),
+        Some(m) if m.active => Seen::Done(json!({ "uuid": m.uuid, "parent": m.parent, "type_id": type_id })),
         // A definition without a device: its making or its removal was cut off half way.
         Some(_) => Seen::Partial,
     }
+}
+
+/// The device as it is to be recorded, if it was made under another id than the booked one.
+fn moved(claim: &Claim, out: &Value) -> Option<OwnDevice> {
+    let type_id: TypeId = out.get("type_id")?.as_str()?.parse().ok()?;
+    let Claim { uuid, parent, type_name, .. } = claim.clone();
+    (type_id != claim.mdev_type).then_some(OwnDevice { uuid, parent, type_id, type_name })
 }
 
 #[async_trait]
@@ -122,17 +179,22 @@ impl Step for MakeDevice {
     }
 
     async fn seen(&self) -> Result<Seen, StepError> {
-        self.look().await
+        Ok(self.look().await?.seen)
     }
 
     async fn run(&self) -> Result<Value, StepError> {
         let _one_at_a_time = self.host.cards.hold(&self.device.card).await;
-        if let Seen::Done(out) = self.look().await? {
+        let before = self.look().await?;
+        if let Seen::Done(out) = before.seen {
             return Ok(out);
         }
-        self.check_room().await?;
-        self.host.nodes.create(&self.device.as_new()).await.map_err(|e| step_error(&self.what(), &e))?;
-        match self.look().await? {
+        // A definition is never started under an id that has become another type.
+        if before.stale {
+            let Claim { uuid, parent, .. } = self.claim();
+            self.host.nodes.remove(*uuid, parent).await.map_err(|e| step_error(&self.what(), &e))?;
+        }
+        self.make().await?;
+        match self.look().await?.seen {
             Seen::Done(out) => Ok(out),
             Seen::Absent | Seen::Partial => {
                 Err(StepError::Unknown(format!("{}: it is not listed yet", self.what())))
@@ -148,11 +210,13 @@ impl Step for MakeDevice {
         remove_when_closed(&self.host, &self.device).await
     }
 
-    fn done_changes(&self, _out: &Value) -> Vec<Change> {
-        match self.on_undo {
+    fn done_changes(&self, out: &Value) -> Vec<Change> {
+        let mut changes = match self.on_undo {
             OnUndo::Remove => vec![claim(self.claim().id, ClaimEvent::Created)],
             OnUndo::Keep => Vec::new(),
-        }
+        };
+        changes.extend(moved(self.claim(), out).map(Change::DeviceRecorded));
+        changes
     }
 
     fn undone_changes(&self) -> Vec<Change> {

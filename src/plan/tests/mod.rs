@@ -72,6 +72,8 @@ fn claim(n: u128, at: &str, type_id: &str) -> Claim {
         parent: addr(at),
         mdev_type: type_id.parse().unwrap(),
         type_name: type_id.into(),
+        identity: None,
+        card: None,
         device_api: DeviceApi::VfioPci,
         resource_class: ResourceClass::vgpu(),
         group: String::new(),

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::model::{
     Claim, ClaimId, ClaimRole, ClaimState, Clock, DeviceApi, DomainOwner, Instance, InstanceUuid, JobId,
-    MdevUuid, OpKind, OwnDevice, ResourceClass, SagaRow, SagaState, Usec,
+    MdevUuid, OpKind, OwnDevice, ResourceClass, SagaRow, SagaState, TypeIdentity, Usec,
 };
 use crate::store::{Begin, Store, StoreError};
 
@@ -63,6 +63,20 @@ pub(crate) fn device(n: u32) -> OwnDevice {
     }
 }
 
+/// What stays of the type of every [`device`].
+pub(crate) fn identity() -> TypeIdentity {
+    TypeIdentity {
+        vendor_id: Some(0x10de),
+        device_id: None,
+        name: Some("NVIDIA A2-4Q".into()),
+        type_id: None,
+        device_api: DeviceApi::VfioPci,
+        framebuffer_mib: Some(4096),
+        heads: Some(4),
+        max_resolution: Some("7680x4320".into()),
+    }
+}
+
 /// A claim of instance `of` on device `n`.
 pub(crate) fn claim(of: u32, n: u32) -> Claim {
     let device = device(n);
@@ -73,6 +87,8 @@ pub(crate) fn claim(of: u32, n: u32) -> Claim {
         parent: device.parent,
         mdev_type: device.type_id,
         type_name: device.type_name,
+        identity: Some(identity()),
+        card: Some("0000:00:01.0".parse().unwrap()),
         device_api: DeviceApi::VfioPci,
         resource_class: ResourceClass::vgpu(),
         group: "1".into(),
