@@ -182,3 +182,6 @@ impl Look<'_> {
         Resolved { state: TraitState::Ambiguous, identity: None, local: BTreeMap::new(), instead, reason }
     }
 }
+
+#[cfg(test)]
+mod tests;

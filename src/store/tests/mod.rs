@@ -6,4 +6,5 @@ mod disk;
 pub(crate) mod fixture;
 mod group;
 mod journal;
+mod meanings;
 mod upgrade;

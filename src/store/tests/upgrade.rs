@@ -30,3 +30,21 @@ fn schema_1() {
     // It is a database like any other from here on.
     store.begin(spawn(9)).unwrap();
 }
+
+const SCHEMA_2: &str = include_str!("../../../tests/upgrade/0002_meanings.sql");
+
+#[test]
+fn schema_2() {
+    let dir = tempfile::tempdir().unwrap();
+    restore(dir.path(), SCHEMA_2);
+    let store = open(dir.path());
+    assert_eq!(store.open_sagas().unwrap().len(), 1);
+    let books = store.books();
+    let kept: Vec<bool> =
+        books.claims().map(|c| c.identity == Some(identity()) && c.card.is_some()).collect();
+    assert_eq!(kept, [true, false]);
+    let meanings = store.meanings().unwrap();
+    assert_eq!((meanings.len(), &meanings[0].identity), (1, &identity()));
+    assert_eq!(store.shifts(&meanings[0].word).unwrap().len(), 1);
+    store.begin(spawn(9)).unwrap();
+}
