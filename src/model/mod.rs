@@ -27,5 +27,5 @@ pub use job::Job;
 pub use journal::{OpKind, SagaEventRow, SagaRow, SagaState, StepEvent, StepStatus};
 pub use mdev_type::{DeviceApi, Framework, MdevType, TypeFacts, TypeId, TypeIdentity};
 pub use parent::{Finding, FindingKind, HostScan, Mdev, NewMdev, Parent};
-pub use request::{Group, Request};
+pub use request::{FromSpecs, Group, NumaPolicy, Request};
 pub use vocab::{ResourceClass, TraitName};
