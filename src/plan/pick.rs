@@ -10,11 +10,12 @@
 //! |---|---|
 //! | `fit` | class and traits: what no room can mend |
 //! | `numa` | nodes of devices and of memory |
-//! | `search` | all groups together |
+//! | `search`, `obstacle` | all parts of the request together |
 //! | `refusal` | what is said when nothing fits |
 
 mod fit;
 mod numa;
+mod obstacle;
 mod refusal;
 mod search;
 

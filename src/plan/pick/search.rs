@@ -8,16 +8,28 @@ use crate::plan::capacity::ParentCapacity;
 
 use super::fit::misfit;
 use super::numa::Nodes;
+use super::obstacle::{Obstacle, conflict};
 use super::{Choice, Wishes, choice};
 
 /// Slices that have to come from one parent together.
-struct Unit<'a> {
-    group: &'a Group,
-    count: u32,
+pub(super) struct Unit<'a> {
+    pub(super) group: &'a Group,
+    pub(super) count: u32,
     /// Index of the group, and so of its candidates.
     nth: usize,
     /// It shares no parent with another numbered group.
-    isolate: bool,
+    pub(super) isolate: bool,
+}
+
+/// A parent, and what is asked of it over and over.
+pub(super) struct Place<'a> {
+    pub(super) cap: &'a ParentCapacity<'a>,
+    pub(super) index: usize,
+    /// The same number for the same card.
+    pub(super) card: usize,
+    pub(super) one_per_vm: bool,
+    /// The VM's XML names a device of this card.
+    named: bool,
 }
 
 /// One search over the parents of a host.
@@ -25,8 +37,8 @@ pub(super) struct Search<'a> {
     pub(super) request: &'a Request,
     pub(super) parents: &'a [ParentCapacity<'a>],
     pub(super) nodes: Nodes<'a>,
-    wishes: &'a Wishes,
     units: Vec<Unit<'a>>,
+    places: Vec<Place<'a>>,
     /// For each group the indices of parents that may serve it, best first.
     candidates: Vec<Vec<usize>>,
     /// Parent index of each placed unit.
@@ -46,7 +58,7 @@ impl<'a> Search<'a> {
         let nodes = Nodes::new(request.numa, wishes.memory_nodes.as_ref());
         let order = best_first(parents, wishes.packing, nodes);
         let may = |group: &Group, cap: &ParentCapacity<'_>| {
-            misfit(group, cap).is_none() && nodes.obstacle(cap).is_none() && cap.free > 0
+            cap.free > 0 && misfit(group, cap).is_none() && nodes.obstacle(cap).is_none()
         };
         let candidates = request
             .groups
@@ -58,8 +70,8 @@ impl<'a> Search<'a> {
             request,
             parents,
             nodes,
-            wishes,
             units: units.collect(),
+            places: places(parents, wishes),
             candidates,
             placed: Vec::new(),
             positions: Vec::new(),
@@ -99,32 +111,30 @@ impl<'a> Search<'a> {
         false
     }
 
-    /// Slices of one group are alike: trying them in every order would find nothing new.
+    /// Where two units ask for the same, trying them in every order would find nothing new.
     fn first_position(&self, depth: usize) -> usize {
-        let alike = depth > 0 && self.units[depth].nth == self.units[depth - 1].nth;
-        if alike { self.positions[depth - 1] } else { 0 }
+        let Some(before) = depth.checked_sub(1) else { return 0 };
+        let (unit, other) = (&self.units[depth], &self.units[before]);
+        let alike =
+            unit.nth == other.nth || (unit.count == other.count && same_wish(unit.group, other.group));
+        if alike { self.positions[before] } else { 0 }
     }
 
     /// Why this unit cannot go to this parent, which may serve its group, beside what is placed so far.
-    fn crowded(&self, depth: usize, index: usize) -> Option<String> {
-        let (unit, cap) = (&self.units[depth], &self.parents[index]);
-        let taken: u32 =
-            self.placed.iter().zip(&self.units).filter(|(p, _)| **p == index).map(|(_, u)| u.count).sum();
-        if taken + unit.count > cap.free {
-            return Some(if cap.free == 0 { cap.reason.clone() } else { format!("only {} free", cap.free) });
+    fn crowded(&self, depth: usize, index: usize) -> Option<Obstacle<'a>> {
+        let (unit, place) = (&self.units[depth], &self.places[index]);
+        let before = || self.units.iter().zip(&self.placed);
+        let taken: u32 = before().filter(|(_, p)| **p == index).map(|(u, _)| u.count).sum();
+        if taken + unit.count > place.cap.free {
+            return Some(Obstacle::Full);
         }
-        let label = cap.assigned.mdev_type.label();
-        if unit.count > 1 && cap.one_per_vm() {
-            return Some(format!("{label} allows one slice per VM"));
+        if place.one_per_vm && unit.count > 1 {
+            return Some(Obstacle::OnePerVm);
         }
-        let card = cap.assigned.parent.card();
-        if cap.one_per_vm() && self.wishes.cards.contains(&card) {
-            return Some(format!(
-                "the domain's XML names a device of card {card} already, and {label} allows one slice per VM"
-            ));
+        if place.one_per_vm && place.named {
+            return Some(Obstacle::CardIsNamed);
         }
-        let mut before = self.units.iter().zip(&self.placed);
-        before.find_map(|(other, placed)| conflict(unit, cap, other, &self.parents[*placed]))
+        before().find_map(|(other, placed)| conflict((unit, place), (other, &self.places[*placed])))
     }
 
     /// What stands against each parent alone, for the part of the request that came last; `None` where nothing does.
@@ -132,10 +142,10 @@ impl<'a> Search<'a> {
         let depth = self.best.min(self.units.len().saturating_sub(1));
         let group = self.units[depth].group;
         let one = |(index, cap): (usize, &ParentCapacity<'_>)| {
-            let alone = || self.crowded(depth, index);
+            // A search that failed has nothing placed.
+            let alone = || self.crowded(depth, index).map(|obstacle| obstacle.text(cap));
             misfit(group, cap).or_else(|| self.nodes.obstacle(cap)).or_else(alone)
         };
-        // A search that failed has nothing placed.
         (group, self.parents.iter().enumerate().map(one).collect())
     }
 
@@ -159,50 +169,32 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Why a unit cannot go to `cap` if another one is at `there`.
-///
-/// # Source
-/// OpenStack Placement, "Provider trees": `group_policy=isolate` parts the numbered groups; the unnumbered one may
-/// share a provider with any of them.
-fn conflict(
-    unit: &Unit<'_>,
-    cap: &ParentCapacity<'_>,
-    other: &Unit<'_>,
-    there: &ParentCapacity<'_>,
-) -> Option<String> {
-    let card = cap.assigned.parent.card();
-    if there.assigned.parent.card() == card {
-        if cap.one_per_vm() || there.one_per_vm() {
-            return Some(format!(
-                "card {card} already serves this VM, and {} allows one slice per VM",
-                cap.assigned.mdev_type.label()
-            ));
-        }
-        let size = |c: &ParentCapacity<'_>| c.assigned.mdev_type.facts.framebuffer_mib;
-        if cap.assigned.parent.one_size_per_card() && size(cap) != size(there) {
-            return Some(format!("card {card} holds one size of slices only"));
-        }
-    }
-    let same_parent = there.assigned.parent.addr == cap.assigned.parent.addr;
-    let (mine, theirs) = (&unit.group.suffix, &other.group.suffix);
-    if mine.is_empty() || theirs.is_empty() {
-        return None;
-    }
-    match (mine == theirs, same_parent) {
-        (true, false) => Some(format!("group {mine} comes from one parent, and another one serves it")),
-        (false, true) if unit.isolate => {
-            Some("group_policy=isolate: another group has this parent".to_owned())
-        }
-        (true, true) | (false, _) => None,
-    }
-}
-
 fn units_of(nth: usize, group: &Group, isolate: bool) -> Vec<Unit<'_>> {
     if group.suffix.is_empty() {
         (0..group.count).map(|_| Unit { group, count: 1, nth, isolate }).collect()
     } else {
         vec![Unit { group, count: group.count, nth, isolate }]
     }
+}
+
+/// Whether two numbered groups can be exchanged for one another.
+fn same_wish(a: &Group, b: &Group) -> bool {
+    let numbered = !a.suffix.is_empty() && !b.suffix.is_empty() && a.suffix != b.suffix;
+    numbered
+        && (&a.class, &a.required, &a.forbidden, &a.any_of)
+            == (&b.class, &b.required, &b.forbidden, &b.any_of)
+}
+
+fn places<'a>(parents: &'a [ParentCapacity<'a>], wishes: &Wishes) -> Vec<Place<'a>> {
+    let mut cards: BTreeMap<ParentAddr, usize> = BTreeMap::new();
+    let mut place = |(index, cap): (usize, &'a ParentCapacity<'a>)| {
+        let card = cap.assigned.parent.card();
+        let named = wishes.cards.contains(&card);
+        let next = cards.len();
+        let card = *cards.entry(card).or_insert(next);
+        Place { cap, index, card, one_per_vm: cap.one_per_vm(), named }
+    };
+    parents.iter().enumerate().map(&mut place).collect()
 }
 
 /// Nodes of the VM's memory first, then the emptiest or fullest card; among equals, the lowest address.
