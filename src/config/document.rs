@@ -7,7 +7,7 @@ use toml::de::DeTable;
 use super::error::{ConfigError, Problems};
 use super::layer::{Layer, Spot, TypeTable};
 use super::value::{Reader, Value};
-use super::word::{type_key, unknown};
+use super::word::{trait_name, type_key, unknown};
 use super::{OnRelease, Packing, Unlisted};
 
 /// Reads one file; what is wrong goes to `problems`.
@@ -105,7 +105,7 @@ impl Reader<'_> {
             "max_instances" => read.max_instances = reader.number(&spot, value, 1),
             "reserved" => read.reserved = reader.number(&spot, value, 0),
             "traits" => {
-                let list = reader.list(&spot, value, str::parse);
+                let list = reader.list(&spot, value, trait_name);
                 read.traits = list.map(|all| all.into_iter().map(|at| at.value).collect());
             }
             _ => read.several_per_vm = reader.flag(&spot, value),

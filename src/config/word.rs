@@ -1,6 +1,6 @@
 //! Single words of a configuration: type keys, and what an unknown key was meant to be.
 
-use crate::model::InvalidName;
+use crate::model::{InvalidName, TraitName};
 
 /// Longest key of a type in bytes, as for type ids.
 const MAX_KEY: usize = 128;
@@ -31,6 +31,26 @@ pub(super) fn type_key(text: &str) -> Result<String, InvalidName> {
         Some(reason) => Err(InvalidName::new("mdev type", text, reason)),
         None => Ok(key.to_owned()),
     }
+}
+
+/// Beginnings of standard traits.
+///
+/// # Source
+/// os-traits 3: its top-level modules.
+const STANDARD_TRAITS: [&str; 5] = ["COMPUTE_", "HW_", "MISC_", "OWNER_", "STORAGE_"];
+
+/// Reads a trait that an operator gives to a type: one of their own, or one that stands where standard ones do.
+/// Placement knows which standard traits there are and refuses others.
+///
+/// # Errors
+/// It is neither.
+pub(super) fn trait_name(text: &str) -> Result<TraitName, InvalidName> {
+    let name: TraitName = text.parse()?;
+    let begins = |front: &str| text.strip_prefix(front).is_some_and(|rest| !rest.is_empty());
+    if begins("CUSTOM_") || STANDARD_TRAITS.into_iter().any(begins) {
+        return Ok(name);
+    }
+    Err(InvalidName::new("trait", text, "expected CUSTOM_[A-Z0-9_]+ or a standard trait"))
 }
 
 /// ASCII, or a letter, digit or mark of ownership in another script: leaves out controls, and those invisible and
@@ -108,6 +128,16 @@ mod tests {
         ] {
             let err = type_key(bad).unwrap_err().to_string();
             assert!(err.contains("mdev type"), "{err}");
+        }
+    }
+
+    #[test]
+    fn an_operators_traits_are_custom_or_standard() {
+        for good in ["CUSTOM_GOLD", "HW_GPU_API_VULKAN", "CUSTOM__"] {
+            assert_eq!(trait_name(good).unwrap().as_str(), good);
+        }
+        for bad in ["GOLD", "CUSTOM_", "custom_gold", "HW_", "CUSTOM-GOLD", ""] {
+            assert!(trait_name(bad).unwrap_err().to_string().contains("or a standard trait"), "{bad}");
         }
     }
 

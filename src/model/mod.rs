@@ -31,5 +31,5 @@ pub use journal::{OpKind, SagaEventRow, SagaRow, SagaState, StepEvent, StepStatu
 pub use mdev_type::{DeviceApi, Framework, MdevType, TypeFacts, TypeId};
 pub use meaning::{Lesson, Meaning, NewShift, Shift, ShiftKind, Word, WordKind};
 pub use parent::{Finding, FindingKind, HostScan, Mdev, NewMdev, Parent};
-pub use request::{Group, Request};
+pub use request::{FromSpecs, Group, NumaPolicy, Request};
 pub use vocab::{ResourceClass, TraitName};

@@ -108,6 +108,12 @@ impl HostScan {
         self.parent(addr).map_or_else(|| addr.clone(), Parent::card)
     }
 
+    /// The NUMA node of a parent, that of its physical function if a VF names none; `None` when neither is known.
+    pub fn numa_node_of(&self, parent: &Parent) -> Option<u32> {
+        let function = || self.parent(&ParentAddr::Pci(parent.physical_function?));
+        parent.numa_node.or_else(|| function()?.numa_node)
+    }
+
     /// All devices with this UUID, usually none or one.
     pub fn mdevs_with(&self, uuid: MdevUuid) -> impl Iterator<Item = &Mdev> {
         self.mdevs.iter().filter(move |m| m.uuid == uuid)

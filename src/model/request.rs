@@ -1,11 +1,36 @@
 //! Flavor extra specs, the request language: text in, groups out.
+//!
+//! | key | value |
+//! |---|---|
+//! | `resources{S}:CLASS` | how many slices, 0 to 64 |
+//! | `trait{S}:NAME` | `required` or `forbidden` |
+//! | `required{S}` | `A,!B`: A required, B forbidden; `in:A,B`: at least one of them. May be repeated |
+//! | `group_policy` | `isolate` or `none` |
+//! | `numa` | `required`, `preferred` or `ignore`; nova's `hw:pci_numa_affinity_policy` says the same |
+//!
+//! `{S}` is empty, a number or a word; the same suffix makes one group.
+//!
+//! 1. What a [`Request`] shows ([`Request::to_string`]) is read back as the same request (`tests`, property).
+//! 2. In the text that a person writes an unknown key is an error. In an orchestrator's map it may be another
+//!    service's: it is left alone and told ([`FromSpecs::ignored`]), unless it looks like one of ours misspelt.
+//! 3. Any well-formed trait may be asked for; whether a type has it is decided on the host.
+
+mod draft;
+mod foreign;
+mod group;
+mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use super::claim::text_enum;
 use super::id::InvalidName;
 use super::vocab::{ResourceClass, TraitName};
+
+use draft::{Draft, Writer};
 
 /// One granular group: devices of one class that come from one parent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,15 +45,44 @@ pub struct Group {
     pub required: BTreeSet<TraitName>,
     /// Traits it must not have.
     pub forbidden: BTreeSet<TraitName>,
+    /// Lists of which it must have at least one trait each; a list has two traits or more.
+    #[serde(default)]
+    pub any_of: Vec<BTreeSet<TraitName>>,
 }
+
+text_enum!(
+    /// What a request wants of the NUMA nodes of a device and of the domain's memory.
+    #[derive(Default)]
+    NumaPolicy, "NUMA policy" {
+        /// The same node, or no device.
+        Required = "required",
+        /// The same node if there is room, else any.
+        #[default]
+        Preferred = "preferred",
+        /// Nodes are not looked at.
+        Ignore = "ignore",
+    }
+);
 
 /// A parsed request for virtual devices.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
-    /// Groups in the order of their suffixes.
+    /// Groups in the order of their suffixes: none, numbers by value, words.
     pub groups: Vec<Group>,
-    /// `group_policy=isolate`: groups go to different parents.
+    /// `group_policy=isolate`: numbered groups go to different parents.
     pub isolate: bool,
+    /// `numa`.
+    #[serde(default)]
+    pub numa: NumaPolicy,
+}
+
+/// What was found in a flavor's extra specs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FromSpecs {
+    /// What is asked of mdevirt.
+    pub request: Request,
+    /// Keys that are for others, in order.
+    pub ignored: Vec<String>,
 }
 
 /// More devices than any VM can take; a bound against nonsense, not a hardware fact.
@@ -37,32 +91,34 @@ const MAX_DEVICES: u32 = 64;
 impl Request {
     /// Reads `resources:VGPU=1,trait:CUSTOM_X=required`, the form of the command line and of domain metadata.
     ///
+    /// Parts are separated by commas or line ends, and empty ones are skipped. A part without `=` goes on with the list
+    /// of a `required{S}` before it: `required1=in:CUSTOM_A,CUSTOM_B`.
+    ///
     /// # Source
-    /// nova "Flavors / extra specs": `resources{N}:CLASS`, `trait{N}:NAME`, `group_policy`. The `in:` list of traits
-    /// is not a nova form; it is refused here.
+    /// nova "Flavors / extra specs": `resources{N}:CLASS`, `trait{N}:NAME`, `group_policy`. OpenStack Placement API,
+    /// `GET /allocation_candidates`, `required{S}`; `in:` since microversion 1.39, suffixes that are words since 1.33.
     ///
     /// # Errors
-    /// Names the part that is not understood.
+    /// Names the part that is not understood, contradicts another, or is over a limit.
     pub fn parse(flavor: &str) -> Result<Self, InvalidName> {
-        let pairs = flavor.split([',', '\n']).map(str::trim).filter(|part| !part.is_empty());
-        let mut specs = BTreeMap::new();
-        for part in pairs {
-            let (key, value) = part
-                .split_once('=')
-                .ok_or_else(|| InvalidName::new("flavor extra spec", part, "expected key=value"))?;
-            if specs.insert(key.trim().to_owned(), value.trim().to_owned()).is_some() {
-                return Err(InvalidName::new("flavor extra spec", part, "the key is given twice"));
-            }
+        let mut draft = Draft::new(Writer::Person);
+        for (key, value) in text::pairs(flavor)? {
+            draft.take(key, &value)?;
         }
-        Self::from_specs(&specs)
+        draft.finish().map(|read| read.request)
     }
 
-    /// Reads extra specs as a map, the form of an orchestrator.
+    /// Reads the extra specs of a flavor as an orchestrator has them, those for other services among them.
+    ///
+    /// Left alone are: keys with another front (`hw:`, `quota:`, `os:`, ...), as nova leaves them to whoever knows
+    /// them; standard resource classes other than `VGPU`; traits of the compute node in the unnumbered group
+    /// (`COMPUTE_..`, `HW_CPU_..`), and all of its traits if it asks for no resource of ours.
     ///
     /// # Errors
-    /// Names the key that is not understood.
-    pub fn from_specs(specs: &BTreeMap<String, String>) -> Result<Self, InvalidName> {
-        let mut draft = Draft::default();
+    /// As for [`Request::parse`]; a key that looks like one of ours misspelt is refused.
+    pub fn from_specs(specs: &BTreeMap<String, String>) -> Result<FromSpecs, InvalidName> {
+        text::check_size(specs.iter().map(|(key, value)| key.len() + value.len()))?;
+        let mut draft = Draft::new(Writer::Orchestrator);
         for (key, value) in specs {
             draft.take(key, value)?;
         }
@@ -75,146 +131,18 @@ impl Request {
     }
 }
 
-#[derive(Default)]
-struct Draft {
-    resources: BTreeMap<String, BTreeMap<ResourceClass, u32>>,
-    required: BTreeMap<String, BTreeSet<TraitName>>,
-    forbidden: BTreeMap<String, BTreeSet<TraitName>>,
-    isolate: bool,
-}
-
-impl Draft {
-    fn take(&mut self, key: &str, value: &str) -> Result<(), InvalidName> {
-        if key == "group_policy" {
-            self.isolate = match value {
-                "isolate" => true,
-                "none" => false,
-                _ => return Err(InvalidName::new("group_policy", value, "expected isolate or none")),
-            };
-            return Ok(());
-        }
-        let (front, word) = key.split_once(':').ok_or_else(|| {
-            InvalidName::new("flavor extra spec", key, "expected resources:, trait: or group_policy")
-        })?;
-        if let Some(suffix) = front.strip_prefix("resources") {
-            self.resource(suffix, word, value)
-        } else if let Some(suffix) = front.strip_prefix("trait") {
-            self.trait_wish(suffix, word, value)
-        } else {
-            Err(InvalidName::new("flavor extra spec", key, "expected resources:, trait: or group_policy"))
-        }
-    }
-
-    fn resource(&mut self, suffix: &str, class: &str, count: &str) -> Result<(), InvalidName> {
-        check_suffix(suffix)?;
-        let count = count
-            .parse::<u32>()
-            .ok()
-            .filter(|n| *n <= MAX_DEVICES)
-            .ok_or_else(|| InvalidName::new("device count", count, "expected a number from 0 to 64"))?;
-        if count > 0 {
-            self.resources.entry(suffix.to_owned()).or_default().insert(class.parse()?, count);
-        }
-        Ok(())
-    }
-
-    fn trait_wish(&mut self, suffix: &str, name: &str, value: &str) -> Result<(), InvalidName> {
-        check_suffix(suffix)?;
-        let set = match value {
-            "required" => &mut self.required,
-            "forbidden" => &mut self.forbidden,
-            _ => return Err(InvalidName::new("trait value", value, "expected required or forbidden")),
-        };
-        set.entry(suffix.to_owned()).or_default().insert(name.parse()?);
-        Ok(())
-    }
-
-    fn finish(self) -> Result<Request, InvalidName> {
-        let lonely =
-            self.required.keys().chain(self.forbidden.keys()).find(|s| !self.resources.contains_key(*s));
-        if let Some(suffix) = lonely {
-            return Err(InvalidName::new(
-                "trait group",
-                suffix,
-                "the group has traits but asks for no resources",
-            ));
-        }
-        let mut groups = Vec::new();
-        for (suffix, classes) in &self.resources {
-            for (class, count) in classes {
-                groups.push(Group {
-                    suffix: suffix.clone(),
-                    class: class.clone(),
-                    count: *count,
-                    required: self.required.get(suffix).cloned().unwrap_or_default(),
-                    forbidden: self.forbidden.get(suffix).cloned().unwrap_or_default(),
-                });
-            }
-        }
-        let request = Request { groups, isolate: self.isolate };
-        match request.device_count() {
-            0 => Err(InvalidName::new(
-                "flavor",
-                "",
-                "it asks for no virtual device (resources:VGPU=1, for example)",
-            )),
-            n if n > MAX_DEVICES => {
-                Err(InvalidName::new("flavor", &n.to_string(), "more than 64 devices for one VM"))
-            }
-            _ => Ok(request),
-        }
+impl FromStr for Request {
+    type Err = InvalidName;
+    fn from_str(flavor: &str) -> Result<Self, InvalidName> {
+        Self::parse(flavor)
     }
 }
 
-/// Placement's group suffix: up to 64 of letters, digits, `_`, `-`.
-fn check_suffix(suffix: &str) -> Result<(), InvalidName> {
-    let plain =
-        suffix.len() <= 64 && suffix.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
-    if plain { Ok(()) } else { Err(InvalidName::new("group suffix", suffix, "expected [A-Za-z0-9_-]{0,64}")) }
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&text::canonical(self))
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_usual_flavor() {
-        let request = Request::parse("resources:VGPU=1,trait:CUSTOM_X=required").unwrap();
-        assert_eq!(request.groups.len(), 1);
-        assert_eq!(request.groups[0].count, 1);
-        assert!(request.groups[0].required.contains(&"CUSTOM_X".parse().unwrap()));
-        assert!(!request.isolate);
-    }
-
-    #[test]
-    fn numbered_groups_and_policy() {
-        let request = Request::parse(
-            "resources1:VGPU=1, resources2:CUSTOM_T4=2, trait2:CUSTOM_A=forbidden, group_policy=isolate",
-        )
-        .unwrap();
-        assert_eq!(request.groups.iter().map(|g| g.suffix.as_str()).collect::<Vec<_>>(), ["1", "2"]);
-        assert!(request.isolate);
-        assert_eq!(request.device_count(), 3);
-    }
-
-    #[test]
-    fn nonsense_is_named() {
-        for (bad, word) in [
-            ("", "no virtual device"),
-            ("resources:VGPU=0", "no virtual device"),
-            ("VGPU=1", "flavor extra spec"),
-            ("resources:VGPU", "key=value"),
-            ("resources:VGPU=-1", "device count"),
-            ("resources:VGPU=65", "device count"),
-            ("resources:vgpu=1", "resource class"),
-            ("resources:VGPU=1,trait:CUSTOM_X=maybe", "required or forbidden"),
-            ("resources:VGPU=1,trait1:CUSTOM_X=required", "asks for no resources"),
-            ("resources:VGPU=1,resources:VGPU=2", "twice"),
-            ("resources:VGPU=1,group_policy=x", "group_policy"),
-            ("resources/:VGPU=1", "group suffix"),
-        ] {
-            let err = Request::parse(bad).unwrap_err().to_string();
-            assert!(err.contains(word), "{bad}: {err}");
-        }
-    }
-}
+mod tests;

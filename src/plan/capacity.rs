@@ -5,12 +5,14 @@
 //! 2. A claim whose device does not exist yet (booked, or lost) keeps its place: it lowers `free`, never `total`.
 //! 3. What the books do not know is foreign: counted, reserved, never given out.
 
+mod parent;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::mapping::{Assigned, Mapping};
-use crate::model::{
-    Claim, DeviceApi, HostScan, InventoryRecord, Mdev, MdevUuid, OwnDevice, ParentAddr, TypeId,
-};
+use crate::model::{Claim, HostScan, Mdev, MdevUuid, OwnDevice, ParentAddr, TypeId};
+
+pub use parent::ParentCapacity;
 
 /// The books, as far as capacity needs them.
 #[derive(Debug, Clone, Copy, Default)]
@@ -19,62 +21,6 @@ pub struct Booked<'a> {
     pub claims: &'a [Claim],
     /// All devices that we made.
     pub own: &'a [OwnDevice],
-}
-
-/// What one parent has.
-#[derive(Debug, Clone)]
-pub struct ParentCapacity<'a> {
-    /// Parent, type and table.
-    pub assigned: Assigned<'a>,
-    /// Existing + available.
-    pub total: u32,
-    /// Operator's reserve + foreign, at most `total`.
-    pub reserved: u32,
-    /// Greatest number for one VM.
-    pub max_unit: u32,
-    /// Slices of this type that our instances hold, made or not.
-    pub used: u32,
-    /// Slices of others.
-    pub foreign: u32,
-    /// Our devices that no claim holds.
-    pub idle: Vec<MdevUuid>,
-    /// What a new claim can get now.
-    pub free: u32,
-    /// Why `free` is 0; empty otherwise.
-    pub reason: String,
-}
-
-impl ParentCapacity<'_> {
-    /// Whether a VM may have only one slice of this parent's card.
-    ///
-    /// # Source
-    /// NVIDIA vGPU user guide, "Assigning multiple vGPUs to a VM": refused unless the series and driver allow it.
-    /// libvirt `qemu_validate.c`: one vfio-ap device per domain, whatever an operator wants.
-    pub fn one_per_vm(&self) -> bool {
-        let Assigned { parent, mdev_type, rule } = self.assigned;
-        if mdev_type.device_api == DeviceApi::VfioAp {
-            return true;
-        }
-        rule.several_per_vm.map_or_else(|| parent.one_size_per_card(), |several| !several)
-    }
-
-    /// The record as Placement would see it; `None` for a total of 0, which Placement refuses.
-    pub fn record(&self, host: &str) -> Option<InventoryRecord> {
-        let Assigned { parent, mdev_type, rule } = self.assigned;
-        (self.total > 0).then(|| InventoryRecord {
-            provider: format!("{host}_{}", parent.addr.node_name()),
-            parent: parent.addr.clone(),
-            resource_class: rule.class.clone(),
-            mdev_type: mdev_type.id.clone(),
-            type_name: mdev_type.label().to_owned(),
-            total: self.total,
-            reserved: self.reserved,
-            max_unit: self.max_unit,
-            used: self.used,
-            foreign: self.foreign,
-            traits: rule.traits.clone(),
-        })
-    }
 }
 
 /// Works out every parent that has a type, in address order.
@@ -96,6 +42,8 @@ fn one_parent<'a>(assigned: Assigned<'a>, seen: &Seen<'_>, room: &Room) -> Paren
     let used = count(seen.claims_on(addr).filter(|c| c.mdev_type == assigned.mdev_type.id));
     let mut cap = ParentCapacity {
         assigned,
+        numa_node: seen.scan.numa_node_of(assigned.parent),
+        traits: assigned.rule.traits.clone(),
         total,
         reserved,
         max_unit: total,
@@ -104,6 +52,7 @@ fn one_parent<'a>(assigned: Assigned<'a>, seen: &Seen<'_>, room: &Room) -> Paren
         idle,
         free: 0,
         reason: String::new(),
+        quarantine: None,
     };
     if cap.one_per_vm() {
         cap.max_unit = total.min(1);

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::Service;
 use super::api::{Accepted, ClaimRequest, SpawnRequest, SpawnResult};
+use super::hostdevs::wishes;
 use super::observe::Observation;
 use crate::model::{
     Claim, ClaimId, ClaimRole, ClaimState, DomainOwner, Fault, FaultKind, Instance, InstanceUuid, MdevUuid,
@@ -31,6 +32,8 @@ struct Draft {
     digest: String,
     operation_id: Option<String>,
     op: OpKind,
+    /// The domain, if it is ours to start.
+    domain: Option<DomainDoc>,
 }
 
 /// Devices chosen for a draft, nothing written yet.
@@ -87,6 +90,7 @@ impl Service {
             digest,
             operation_id: request.operation_id,
             op: OpKind::Claim,
+            domain: None,
         };
         let _one_at_a_time = self.booking.lock().await;
         if let Some(again) = self.known(&draft)? {
@@ -107,12 +111,13 @@ impl Service {
         self.check_hostdevs(&doc).await?;
         Ok(Draft {
             instance: doc.uuid.unwrap_or_else(|| InstanceUuid(self.ids.fresh())),
-            name: doc.name,
+            name: doc.name.clone(),
             owner: DomainOwner::Mdevirt,
             request: flavor,
             digest,
             operation_id,
             op: OpKind::Spawn,
+            domain: Some(doc),
         })
     }
 
@@ -179,8 +184,9 @@ impl Service {
         let seen = self.observe().await?;
         let mapping = seen.mapping(&settings.config);
         let capacity = seen.capacity(&mapping);
-        let choices = pick(&draft.request, &capacity, &mapping.without, settings.config.packing)
-            .map_err(|r| refusal_fault(&r))?;
+        let wishes = wishes(draft.domain.as_ref(), settings.config.packing, &seen.scan);
+        let choices =
+            pick(&draft.request, &capacity, &mapping.without, &wishes).map_err(|r| refusal_fault(&r))?;
         Ok(self.chosen(draft, &seen, choices))
     }
 

@@ -2,8 +2,12 @@
 
 use super::Service;
 use super::observe::Observation;
-use crate::model::{Claim, DeviceApi, DisplayWish, Fault, FaultKind, InstanceUuid, MdevUuid};
-use crate::xml::domain::{self, DeviceFacts, DomainDoc, DomainHostdev};
+use crate::config::Packing;
+use crate::model::{
+    Claim, DeviceApi, DisplayWish, Fault, FaultKind, HostScan, InstanceUuid, MdevUuid, ParentAddr,
+};
+use crate::plan::pick::Wishes;
+use crate::xml::domain::{self, DeviceFacts, DomainDoc, DomainHostdev, HostdevSource};
 
 impl Service {
     /// Looks at the host devices that the user wrote, and at the host if there are any.
@@ -36,6 +40,22 @@ impl Service {
         let devices: Vec<(MdevUuid, DeviceApi)> = claims.iter().map(|c| (c.uuid, c.device_api)).collect();
         let wanted = domain::Wanted { uuid, devices: &devices, display };
         Ok(domain::with_devices(xml, &wanted, &self.templates)?)
+    }
+}
+
+/// What a domain's XML wants of the choice: nodes near its memory, and no second slice of a card that it names already.
+pub(super) fn wishes(domain: Option<&DomainDoc>, packing: Packing, scan: &HostScan) -> Wishes {
+    let hostdevs = domain.into_iter().flat_map(|doc| &doc.hostdevs);
+    let parents = hostdevs.flat_map(|hostdev| match hostdev.source {
+        HostdevSource::Mdev { uuid, .. } => {
+            scan.mdevs_with(uuid).filter(|m| m.active).map(|m| m.parent.clone()).collect()
+        }
+        HostdevSource::Pci(addr) => vec![ParentAddr::Pci(addr)],
+    });
+    Wishes {
+        packing,
+        memory_nodes: domain.and_then(|doc| doc.memory_nodes.clone()),
+        cards: parents.map(|parent| scan.card_of(&parent)).collect(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod capacity;
 mod pick;
+mod wishes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

@@ -1,10 +1,10 @@
 use super::*;
 use crate::model::{FaultKind, Request};
 use crate::plan::capacity::{Booked, capacity};
-use crate::plan::pick::{Choice, Refusal, pick};
+use crate::plan::pick::{Choice, Refusal, Wishes, pick};
 
 /// Two T4, eight 2 GiB slices each; `free` of them on either.
-fn two_cards(free: [u32; 2]) -> HostScan {
+pub(super) fn two_cards(free: [u32; 2]) -> HostScan {
     let t4 = |at, available| parent(at, None, vec![mdev_type("nvidia-231", available, 2048, 8)]);
     let fill = |at: &'static str, base: u128, free: u32| {
         (0..u128::from(8 - free)).map(move |n| mdev(base + n, at, "nvidia-231"))
@@ -17,10 +17,11 @@ fn ask(flavor: &str, scan: &HostScan, rule: EnabledType, packing: Packing) -> Re
     let config = config(vec![rule]);
     let mapping = mapping(&config, scan);
     let caps = capacity(&mapping, scan, Booked::default());
-    pick(&Request::parse(flavor).unwrap(), &caps, &mapping.without, packing)
+    let wishes = Wishes { packing, ..Wishes::default() };
+    pick(&Request::parse(flavor).unwrap(), &caps, &mapping.without, &wishes)
 }
 
-fn parents(choices: &[Choice]) -> Vec<String> {
+pub(super) fn parents(choices: &[Choice]) -> Vec<String> {
     choices.iter().map(|c| c.parent.to_string()).collect()
 }
 
@@ -92,7 +93,7 @@ fn a_second_group_can_push_the_first_elsewhere() {
         "resources1:VGPU=1,trait1:CUSTOM_BOTH=required,resources2:VGPU=1,trait2:CUSTOM_A=required",
     )
     .unwrap();
-    let choices = pick(&request, &caps, &mapping.without, Packing::Breadth).unwrap();
+    let choices = pick(&request, &caps, &mapping.without, &Wishes::default()).unwrap();
     assert_eq!(parents(&choices), ["0000:86:00.0", "0000:3b:00.0"]);
 }
 

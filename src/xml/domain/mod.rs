@@ -8,10 +8,12 @@
 mod check;
 mod edit;
 mod hostdev;
+mod numa;
 mod parse;
 mod plan;
 mod write;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 
@@ -32,6 +34,8 @@ pub struct DomainDoc {
     pub name: String,
     /// Whether it has a `<graphics>` device, which `display='on'` needs.
     pub has_graphics: bool,
+    /// Host NUMA nodes that its memory is pinned to (`<numatune>`); `None` if it is not, or if numad chooses.
+    pub memory_nodes: Option<BTreeSet<u32>>,
     /// Its mediated and PCI host devices, in their order.
     pub hostdevs: Vec<DomainHostdev>,
     layout: Layout,

@@ -6,6 +6,7 @@ use crate::xml::intake::strict;
 use crate::xml::reader::Reader;
 use crate::xml::tag::Tag;
 
+use super::numa::Numatune;
 use super::{DevicesSpan, DomainDoc, DomainHostdev, Layout, hostdev};
 
 /// More host devices than any domain has.
@@ -28,6 +29,7 @@ impl DomainDoc {
             match tag.name() {
                 "name" if draft.name.is_none() => draft.name(&mut reader, &tag)?,
                 "uuid" if draft.uuid.is_none() => draft.uuid = Some(uuid(&mut reader)?),
+                "numatune" => draft.numatune.read(&mut reader)?,
                 "devices" => draft.devices(&mut reader, &tag)?,
                 _ => {}
             }
@@ -44,6 +46,7 @@ struct Draft {
     uuid: Option<InstanceUuid>,
     name: Option<String>,
     has_graphics: bool,
+    numatune: Numatune,
     hostdevs: Vec<DomainHostdev>,
     layout: Layout,
 }
@@ -83,6 +86,7 @@ impl Draft {
             uuid: self.uuid,
             name: name.ok_or_else(|| XmlError::malformed("/domain", "there is no <name>"))?,
             has_graphics: self.has_graphics,
+            memory_nodes: self.numatune.finish(),
             hostdevs: self.hostdevs,
             layout: self.layout,
         })

@@ -1,0 +1,76 @@
+//! What one parent has, and what may be said of it later: more traits, a quarantine.
+
+use std::collections::BTreeSet;
+
+use crate::model::{DeviceApi, FaultKind, InventoryRecord, MdevUuid, TraitName};
+use crate::plan::mapping::Assigned;
+
+/// What one parent has.
+#[derive(Debug, Clone)]
+pub struct ParentCapacity<'a> {
+    /// Parent, type and table.
+    pub assigned: Assigned<'a>,
+    /// NUMA node, that of its physical function if it has none itself; `None` when unknown.
+    pub numa_node: Option<u32>,
+    /// Its traits: those of the table at first, the caller may add others.
+    pub traits: BTreeSet<TraitName>,
+    /// Existing + available.
+    pub total: u32,
+    /// Operator's reserve + foreign, at most `total`.
+    pub reserved: u32,
+    /// Greatest number for one VM.
+    pub max_unit: u32,
+    /// Slices of this type that our instances hold, made or not.
+    pub used: u32,
+    /// Slices of others.
+    pub foreign: u32,
+    /// Our devices that no claim holds.
+    pub idle: Vec<MdevUuid>,
+    /// What a new claim can get now.
+    pub free: u32,
+    /// Why `free` is 0; empty otherwise.
+    pub reason: String,
+    /// Set by [`ParentCapacity::quarantine`]: how a request fails that only this parent could serve, and why.
+    pub quarantine: Option<(FaultKind, String)>,
+}
+
+impl ParentCapacity<'_> {
+    /// Whether a VM may have only one slice of this parent's card.
+    ///
+    /// # Source
+    /// NVIDIA vGPU user guide, "Assigning multiple vGPUs to a VM": refused unless the series and driver allow it.
+    /// libvirt `qemu_validate.c`: one vfio-ap device per domain, whatever an operator wants.
+    pub fn one_per_vm(&self) -> bool {
+        let Assigned { parent, mdev_type, rule } = self.assigned;
+        if mdev_type.device_api == DeviceApi::VfioAp {
+            return true;
+        }
+        rule.several_per_vm.map_or_else(|| parent.one_size_per_card(), |several| !several)
+    }
+
+    /// Takes the parent out of use for new claims: what exists stays counted, everything is reserved, nothing is free.
+    pub fn quarantine(&mut self, kind: FaultKind, why: impl Into<String>) {
+        let why = why.into();
+        (self.reserved, self.free) = (self.total, 0);
+        self.reason.clone_from(&why);
+        self.quarantine = Some((kind, why));
+    }
+
+    /// The record as Placement would see it; `None` for a total of 0, which Placement refuses.
+    pub fn record(&self, host: &str) -> Option<InventoryRecord> {
+        let Assigned { parent, mdev_type, rule } = self.assigned;
+        (self.total > 0).then(|| InventoryRecord {
+            provider: format!("{host}_{}", parent.addr.node_name()),
+            parent: parent.addr.clone(),
+            resource_class: rule.class.clone(),
+            mdev_type: mdev_type.id.clone(),
+            type_name: mdev_type.label().to_owned(),
+            total: self.total,
+            reserved: self.reserved,
+            max_unit: self.max_unit,
+            used: self.used,
+            foreign: self.foreign,
+            traits: self.traits.clone(),
+        })
+    }
+}
