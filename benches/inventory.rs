@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use criterion::{Criterion, criterion_group, criterion_main};
+use mdevirt::catalog::memory::Memory;
+use mdevirt::catalog::memory::Memory;
 use mdevirt::host::NodeDevices;
 use mdevirt::host::libvirt::LibvirtHost;
 use mdevirt::host::sysfs::Sysfs;
@@ -51,7 +53,7 @@ fn inventory(c: &mut Criterion) {
     let conn = Connect::open(Some(&uri)).unwrap();
     let pass = || {
         let scan = runtime.block_on(host.scan()).unwrap();
-        let mapping = assign(&config, &scan);
+        let mapping = assign(&config, &scan, &Memory::default());
         capacity(&mapping, &scan, Booked::default()).iter().filter_map(|c| c.record("h")).count()
     };
     // Both look at the same host before anything is measured.

@@ -9,6 +9,7 @@
 //! 2. What a word meant once it means until an operator accepts another identity: nothing drifts in silence.
 //! 3. Canonical form and digest do not depend on order, spelling or host.
 
+pub mod accept;
 pub mod memory;
 pub mod resolve;
 pub mod sense;

@@ -26,6 +26,7 @@ impl Show for BusEvent {
             Self::JobRemoved { id, result, .. } => format!("JobRemoved {id} {result}"),
             Self::InventoryChanged => "InventoryChanged".to_owned(),
             Self::ClaimChanged { instance } => format!("ClaimChanged {instance}"),
+            Self::DriftDetected { text, .. } => format!("DriftDetected {text}"),
             Self::PropertiesChanged { path, changed, .. } => {
                 let list: Vec<String> =
                     changed.iter().map(|(name, value)| format!("{name}={value}")).collect();

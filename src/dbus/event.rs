@@ -10,7 +10,7 @@ use zbus::names::UniqueName;
 use zbus::{Connection, MatchRule, MessageStream};
 
 use super::json;
-use super::proxy::{ClaimChanged, InventoryChanged, JobNew, JobRemoved};
+use super::proxy::{ClaimChanged, DriftDetected, InventoryChanged, JobNew, JobRemoved};
 use super::{NAME, path};
 use crate::model::JobId;
 
@@ -40,6 +40,15 @@ pub enum BusEvent {
     ClaimChanged {
         /// UUID.
         instance: String,
+    },
+    /// A trait or an enabled type has become something else on a parent.
+    DriftDetected {
+        /// Trait, or key of an enabled type.
+        word: String,
+        /// Where.
+        parent: String,
+        /// What it was and is.
+        text: String,
     },
     /// Properties of an object changed.
     PropertiesChanged {
@@ -78,6 +87,7 @@ impl BusEvent {
             Self::PropertiesChanged { path, .. } => *path == path::of_job(id).as_str(),
             Self::InventoryChanged
             | Self::ClaimChanged { .. }
+            | Self::DriftDetected { .. }
             | Self::InterfacesAdded { .. }
             | Self::InterfacesRemoved { .. }
             | Self::DaemonGone
@@ -181,6 +191,12 @@ fn read(message: Message) -> Option<BusEvent> {
             let signal = ClaimChanged::from_message(message)?;
             let instance = signal.args().ok()?.instance().to_string();
             Some(BusEvent::ClaimChanged { instance })
+        }
+        ("org.mdevirt1.Manager", "DriftDetected") => {
+            let signal = DriftDetected::from_message(message)?;
+            let args = signal.args().ok()?;
+            let [word, parent, text] = [args.word(), args.parent(), args.text()].map(ToString::to_string);
+            Some(BusEvent::DriftDetected { word, parent, text })
         }
         ("org.mdevirt1.Manager", "InventoryChanged") => {
             InventoryChanged::from_message(message).map(|_| BusEvent::InventoryChanged)

@@ -247,6 +247,15 @@ impl Manager {
     #[zbus(signal)]
     pub(super) async fn inventory_changed(emitter: &SignalEmitter<'_>) -> zbus::Result<()>;
 
+    /// A trait or an enabled type has become something else on a parent; nothing new is given out there.
+    #[zbus(signal)]
+    pub(super) async fn drift_detected(
+        emitter: &SignalEmitter<'_>,
+        word: &str,
+        parent: &str,
+        text: &str,
+    ) -> zbus::Result<()>;
+
     /// The claims of an instance are not what they were.
     #[zbus(signal)]
     pub(super) async fn claim_changed(emitter: &SignalEmitter<'_>, instance: &str) -> zbus::Result<()>;

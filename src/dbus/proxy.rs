@@ -3,6 +3,7 @@
 pub use super::instance::InstanceProxy;
 pub use super::job::JobProxy;
 pub use super::manager::{
-    ClaimChanged, InventoryChanged, JobNew, JobNewArgs, JobRemoved, JobRemovedArgs, ManagerProxy,
+    ClaimChanged, DriftDetected, InventoryChanged, JobNew, JobNewArgs, JobRemoved, JobRemovedArgs,
+    ManagerProxy,
 };
 pub use super::parent::ParentProxy;

@@ -10,7 +10,7 @@ mod parent;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::mapping::{Assigned, Mapping};
-use crate::model::{Claim, HostScan, Mdev, MdevUuid, OwnDevice, ParentAddr, TypeId};
+use crate::model::{Claim, FaultKind, HostScan, Mdev, MdevUuid, OwnDevice, ParentAddr, TypeId};
 
 pub use parent::ParentCapacity;
 
@@ -27,7 +27,14 @@ pub struct Booked<'a> {
 pub fn capacity<'a>(mapping: &Mapping<'a>, scan: &HostScan, booked: Booked<'_>) -> Vec<ParentCapacity<'a>> {
     let seen = Seen::new(scan, booked);
     let room = Room::trimmed(mapping, scan, &seen);
-    mapping.assigned.values().map(|assigned| one_parent(*assigned, &seen, &room)).collect()
+    let one = |assigned: &Assigned<'a>| {
+        let mut cap = one_parent(*assigned, &seen, &room);
+        if let Some(why) = mapping.drifted.get(&assigned.parent.addr) {
+            cap.quarantine(FaultKind::TraitDrift, why.clone());
+        }
+        cap
+    };
+    mapping.assigned.values().map(one).collect()
 }
 
 fn one_parent<'a>(assigned: Assigned<'a>, seen: &Seen<'_>, room: &Room) -> ParentCapacity<'a> {

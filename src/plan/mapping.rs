@@ -4,14 +4,19 @@
 //! 2. The id is always the parent's own; the configured key is only compared with what is offered.
 //! 3. Computed from scratch on every inventory: a card that comes later is taken up, a warning goes with its cause.
 //! 4. Nothing is guessed: two types that fit equally well are none.
+//! 5. A key that meant a type on a parent means that type there, whatever its id is by now (`catalog::sense`).
 
 mod fit;
 mod notice;
 
 use std::collections::{BTreeMap, HashMap};
 
+use crate::catalog::memory::Memory;
+use crate::catalog::sense::{Sense, first_meaning, learn};
 use crate::config::{Config, EnabledType, Unlisted};
-use crate::model::{Finding, Framework, HostScan, MdevType, Parent, ParentAddr};
+use crate::model::{
+    Finding, Framework, HostScan, Lesson, MdevType, Meaning, Parent, ParentAddr, TypeIdentity, Word,
+};
 
 use fit::{Fit, Offers};
 
@@ -33,18 +38,23 @@ pub struct Mapping<'a> {
     pub assigned: BTreeMap<&'a ParentAddr, Assigned<'a>>,
     /// Parents that have none, with the reason.
     pub without: BTreeMap<&'a ParentAddr, String>,
+    /// Parents whose type has become another one under its id, with what it was and is; nothing new is given out there.
+    pub drifted: BTreeMap<&'a ParentAddr, String>,
+    /// What this look taught about the keys of the configuration.
+    pub lesson: Lesson,
     /// Warnings of section "configuration": an address no device has, a type a configured parent does not offer (with
     /// what it does offer), two sizes configured on one card.
     pub findings: Vec<Finding>,
 }
 
 /// Gives each parent its type.
-pub fn assign<'a>(config: &'a Config, scan: &'a HostScan) -> Mapping<'a> {
-    let rules = Rules::new(config, scan);
+pub fn assign<'a>(config: &'a Config, scan: &'a HostScan, memory: &Memory) -> Mapping<'a> {
+    let rules = Rules::new(config, scan, memory);
     let mut mapping = Mapping::default();
     for parent in &scan.parents {
         match rules.choose(parent) {
             Ok(assigned) => {
+                rules.learn(assigned, &mut mapping);
                 mapping.assigned.insert(&parent.addr, assigned);
             }
             Err(without) => {
@@ -76,22 +86,59 @@ impl Without {
     }
 }
 
-struct Rules<'a> {
+struct Rules<'a, 'm> {
     config: &'a Config,
     scan: &'a HostScan,
+    memory: &'m Memory,
     offers: Offers<'a>,
     listed: HashMap<&'a ParentAddr, &'a EnabledType>,
     /// Enabled types that any parent might get, so that a long list costs nothing on a small host.
     offered: Vec<&'a EnabledType>,
 }
 
-impl<'a> Rules<'a> {
-    fn new(config: &'a Config, scan: &'a HostScan) -> Self {
+impl<'a, 'm> Rules<'a, 'm> {
+    fn new(config: &'a Config, scan: &'a HostScan, memory: &'m Memory) -> Self {
         let offers = Offers::of(scan);
         let listed =
             config.enabled.iter().flat_map(|rule| rule.addresses.iter().map(move |a| (a, rule))).collect();
-        let offered = config.enabled.iter().filter(|rule| offers.anywhere(&rule.key)).collect();
-        Self { config, scan, offers, listed, offered }
+        let known = |key: &str| memory.of(&Word::mdev_type(key)).next().is_some();
+        let offered =
+            config.enabled.iter().filter(|rule| offers.anywhere(&rule.key) || known(&rule.key)).collect();
+        Self { config, scan, memory, offers, listed, offered }
+    }
+
+    fn meaning(&self, rule: &EnabledType, parent: &Parent) -> Option<&'m Meaning> {
+        self.memory.on(&Word::mdev_type(&rule.key), &parent.addr)
+    }
+
+    /// What a key means on a parent: what it meant before, else what it fits.
+    fn fit(&self, rule: &EnabledType, parent: &'a Parent) -> Fit<'a> {
+        match self.meaning(rule, parent).map(|meaning| Sense::of(meaning, parent)) {
+            None => self.offers.fit(&rule.key, parent),
+            Some(Sense::Gone) => Fit::None,
+            Some(Sense::Same(t) | Sense::Renumbered(t) | Sense::Renamed(t) | Sense::Drifted(t)) => {
+                Fit::One(t)
+            }
+        }
+    }
+
+    /// Notes what the assigned type teaches about its key, and what is wrong with it.
+    fn learn(&self, assigned: Assigned<'a>, mapping: &mut Mapping<'a>) {
+        let Assigned { parent, mdev_type, rule } = assigned;
+        let identity = || TypeIdentity::of(parent, mdev_type);
+        let Some(meaning) = self.meaning(rule, parent) else {
+            let word = Word::mdev_type(&rule.key);
+            mapping.lesson.meanings.push(first_meaning(word, identity(), parent, mdev_type));
+            return;
+        };
+        let sense = Sense::of(meaning, parent);
+        learn(meaning, parent, sense, &mut mapping.lesson);
+        mapping.findings.extend(notice::id_means_another(rule, meaning, assigned));
+        if matches!(sense, Sense::Drifted(_)) {
+            let reason = notice::drift(meaning, &identity());
+            mapping.findings.push(notice::warning(&parent.addr.to_string(), reason.clone()));
+            mapping.drifted.insert(&parent.addr, reason);
+        }
     }
 
     fn choose(&self, parent: &'a Parent) -> Result<Assigned<'a>, Without> {
@@ -118,13 +165,9 @@ impl<'a> Rules<'a> {
     }
 
     fn take(&self, rule: &'a EnabledType, parent: &'a Parent) -> Result<Assigned<'a>, String> {
-        match self.offers.fit(&rule.key, parent) {
+        match self.fit(rule, parent) {
             Fit::One(mdev_type) => Ok(Assigned { parent, mdev_type, rule }),
-            Fit::None => Err(format!(
-                "{} is configured for it, but it does not offer that type; it offers {}",
-                rule.key,
-                notice::types(parent)
-            )),
+            Fit::None => Err(notice::not_offered(rule, self.meaning(rule, parent), parent)),
             Fit::Several(first, second) => Err(format!(
                 "{} fits two of its types, {} and {}; enable one of them by its id",
                 rule.key, first.id, second.id
@@ -134,7 +177,7 @@ impl<'a> Rules<'a> {
 
     fn first(&self, parent: &'a Parent) -> Result<Assigned<'a>, Without> {
         for rule in &self.offered {
-            match self.offers.fit(&rule.key, parent) {
+            match self.fit(rule, parent) {
                 Fit::None => {}
                 Fit::One(_) | Fit::Several(..) => {
                     return self.take(rule, parent).map_err(|reason| Without::warned(parent, reason));
@@ -148,7 +191,7 @@ impl<'a> Rules<'a> {
         let Some(rule) = self.config.enabled.iter().find(|rule| rule.addresses.is_empty()) else {
             return Err(Without::quiet("no enabled type lists it, and every enabled type lists addresses"));
         };
-        match self.offers.fit(&rule.key, parent) {
+        match self.fit(rule, parent) {
             Fit::None => {
                 let reason = format!("it does not offer {}, the default type", rule.key);
                 Err(self.near_miss(parent, std::iter::once(rule), &reason))

@@ -5,6 +5,7 @@
 pub mod capacity;
 pub mod mapping;
 pub mod pick;
+pub mod traits;
 
 #[cfg(test)]
 mod tests;

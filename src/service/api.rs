@@ -9,7 +9,7 @@ use tokio::sync::broadcast;
 pub use crate::model::ClaimView;
 use crate::model::{
     DeviceApi, DisplayWish, Fault, Finding, Framework, InstanceUuid, InventoryRecord, Job, JobId, MdevUuid,
-    ParentAddr, PciAddress, TypeId,
+    ParentAddr, PciAddress, TypeId, Word,
 };
 
 /// `Spawn`.
@@ -191,6 +191,17 @@ pub enum Change {
     Inventory,
     /// The claims of an instance are not what they were.
     Claim(InstanceUuid),
+    /// A word of the operator's has become something else on a parent; nothing new is given out there.
+    Drift {
+        /// Trait or enabled type.
+        word: Word,
+        /// Where.
+        parent: ParentAddr,
+        /// What it was bound to.
+        was: String,
+        /// What its local id is now.
+        now: String,
+    },
     /// Status, findings or the connection to libvirt changed.
     Status,
 }

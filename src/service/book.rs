@@ -182,11 +182,12 @@ impl Service {
     async fn choose(&self, draft: &Draft) -> Result<Chosen, Fault> {
         let settings = self.settings.now();
         let seen = self.observe().await?;
-        let mapping = seen.mapping(&settings.config);
-        let capacity = seen.capacity(&mapping);
+        let picture = seen.picture(&settings);
+        // What a booking rests on is durable before it.
+        self.learn(&seen, &settings, &picture)?;
         let wishes = wishes(draft.domain.as_ref(), settings.config.packing, &seen.scan);
-        let choices =
-            pick(&draft.request, &capacity, &mapping.without, &wishes).map_err(|r| refusal_fault(&r))?;
+        let choices = pick(&draft.request, &picture.capacity, &picture.mapping.without, &wishes)
+            .map_err(|r| refusal_fault(&r))?;
         Ok(self.chosen(draft, &seen, choices))
     }
 

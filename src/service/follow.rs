@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::Service;
@@ -17,7 +18,27 @@ use crate::store::{self, StoreError};
 impl Service {
     /// Follows the host until the daemon stops.
     pub async fn follow(self) {
-        let mut events = self.host.nodes.events();
+        let (domains, hardware) = (self.host.nodes.events(), self.host.nodes.events());
+        // A slow look at the hardware must not hold up what domains do.
+        tokio::join!(self.follow_domains(domains), self.follow_hardware(hardware));
+    }
+
+    /// Looks at what the types of the host mean, at first and whenever node devices changed.
+    async fn follow_hardware(&self, mut events: Receiver<HostEvent>) {
+        self.look_and_learn().await;
+        loop {
+            match events.recv().await {
+                Ok(HostEvent::NodeDevices | HostEvent::Connected) | Err(RecvError::Lagged(_)) => {}
+                Ok(HostEvent::Domain(_) | HostEvent::Disconnected) => continue,
+                Err(RecvError::Closed) => return,
+            }
+            // One look serves all events that came so far.
+            events = events.resubscribe();
+            self.look_and_learn().await;
+        }
+    }
+
+    async fn follow_domains(&self, mut events: Receiver<HostEvent>) {
         self.catch_up(None).await;
         loop {
             match events.recv().await {

@@ -9,9 +9,11 @@ mod book;
 mod follow;
 mod hostdevs;
 mod jobs;
+mod knowledge;
 mod launch;
 mod lifecycle;
 mod observe;
+mod picture;
 mod recover;
 mod settings;
 mod use_cases;
@@ -20,13 +22,14 @@ mod views;
 pub use settings::{Settings, SettingsCell};
 
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::broadcast;
 
 use self::api::Change;
 use self::jobs::Jobs;
 use self::observe::Observation;
+use crate::catalog::memory::Memory;
 use crate::model::{Clock, Fault, Ids};
 use crate::ops::{Host, host_fault};
 use crate::saga::{Runner, Stop, Wake};
@@ -73,6 +76,8 @@ pub struct Inner {
     booking: tokio::sync::Mutex<()>,
     following: tokio::sync::Mutex<()>,
     jobs: Jobs,
+    /// `None` until it is read, and after it was written.
+    known: Mutex<Option<Arc<Memory>>>,
     changes: broadcast::Sender<Change>,
 }
 
@@ -84,7 +89,8 @@ impl Service {
     pub fn new(parts: Parts) -> Self {
         let (changes, _) = broadcast::channel(CHANGES_MAX);
         let (booking, following) = Default::default();
-        Self(Arc::new(Inner { parts, booking, following, jobs: Jobs::default(), changes }))
+        let (jobs, known) = Default::default();
+        Self(Arc::new(Inner { parts, booking, following, jobs, known, changes }))
     }
 
     /// Takes no new operation from now on, and lets sagas stop after the step at work.
@@ -108,10 +114,10 @@ impl Service {
 
     /// Looks at hardware and books.
     async fn observe(&self) -> Result<Observation, Fault> {
-        let before = self.store.books();
+        let (before, memory) = (self.store.books(), self.memory()?);
         let scan = self.host.nodes.scan().await;
         let scan = scan.map_err(|e| host_fault("look at the node devices", &e))?;
-        Ok(Observation::new(&before, scan, &self.store.books()))
+        Ok(Observation::new(&before, scan, &self.store.books(), memory))
     }
 }
 

@@ -4,15 +4,14 @@
 //! removed, so one that left them meanwhile is left out of the look: it is neither foreign nor idle.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use crate::config::Config;
+use crate::catalog::memory::Memory;
 use crate::host::Domain;
 use crate::model::{
-    Claim, Finding, FindingKind, Framework, HostScan, Instance, InstanceUuid, Mdev, MdevUuid, OwnDevice,
-    Parent, ParentAddr, TypeId, TypeIdentity,
+    Claim, Finding, FindingKind, Framework, HostScan, Instance, InstanceUuid, Mdev, MdevType, MdevUuid,
+    OwnDevice, Parent, ParentAddr, TypeId, TypeIdentity,
 };
-use crate::plan::capacity::{Booked, ParentCapacity, capacity};
-use crate::plan::mapping::{Mapping, assign};
 use crate::store::Books;
 use crate::xml::domain::{DeviceFacts, DomainDoc, DomainHostdev, check};
 
@@ -27,29 +26,22 @@ pub(super) struct Observation {
     pub(super) claims: Vec<Claim>,
     /// Devices that are ours.
     pub(super) own: Vec<OwnDevice>,
+    /// What the operator's words meant before this look.
+    pub(super) memory: Arc<Memory>,
 }
 
 impl Observation {
     /// Joins a scan with the books read `before` and `after` it.
-    pub(super) fn new(before: &Books, mut scan: HostScan, after: &Books) -> Self {
+    pub(super) fn new(before: &Books, mut scan: HostScan, after: &Books, memory: Arc<Memory>) -> Self {
         let is_own = |books: &Books, mdev: &Mdev| books.own_device(mdev.uuid, &mdev.parent).is_some();
         scan.mdevs.retain(|mdev| is_own(after, mdev) || !is_own(before, mdev));
         Self {
-            scan,
             instances: after.instances().cloned().collect(),
-            claims: after.claims().cloned().collect(),
+            claims: after.claims().map(|claim| under_todays_id(claim, &scan)).collect(),
             own: after.own_devices().cloned().collect(),
+            memory,
+            scan,
         }
-    }
-
-    /// The configuration applied to this hardware.
-    pub(super) fn mapping<'a>(&'a self, config: &'a Config) -> Mapping<'a> {
-        assign(config, &self.scan)
-    }
-
-    /// What each parent has and can give.
-    pub(super) fn capacity<'a>(&self, mapping: &Mapping<'a>) -> Vec<ParentCapacity<'a>> {
-        capacity(mapping, &self.scan, Booked { claims: &self.claims, own: &self.own })
     }
 
     /// What stays of a type when its id moves.
@@ -86,6 +78,17 @@ impl Observation {
         let named = self.instances.iter().find(|i| i.uuid == uuid && !i.name.is_empty());
         named.map_or_else(|| uuid.to_string(), |i| i.name.clone())
     }
+}
+
+/// The claim with the id that its type has on its parent now; a device that is lost is made again under that one.
+fn under_todays_id(claim: &Claim, scan: &HostScan) -> Claim {
+    let parent = scan.parent(&claim.parent);
+    let now = parent.zip(claim.identity.as_ref()).and_then(|(parent, identity)| {
+        let is_still = |t: &MdevType| t.id == claim.mdev_type && identity.fits(parent, t);
+        let mut types = parent.types.iter();
+        if types.clone().any(is_still) { None } else { types.find(|t| identity.fits(parent, t)) }
+    });
+    Claim { mdev_type: now.map_or_else(|| claim.mdev_type.clone(), |t| t.id.clone()), ..claim.clone() }
 }
 
 /// Which domains name which devices in their XML.

@@ -2,11 +2,13 @@
 //!
 //! A file that does not parse or check leaves the running configuration in force; the caller gets the error.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use crate::catalog::Catalog;
 use crate::config::{self, Config, ConfigErrors, Loaded};
-use crate::model::Finding;
+use crate::model::{Finding, TraitName, TypeIdentity};
 
 /// A checked configuration with the warnings of its files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,11 +17,22 @@ pub struct Settings {
     pub config: Config,
     /// What in the files has no effect.
     pub warnings: Vec<Finding>,
+    /// Traits.
+    pub catalog: Catalog,
+    /// The lock, if there is one.
+    pub lock: Option<BTreeMap<TraitName, TypeIdentity>>,
+}
+
+impl Settings {
+    /// The identity that each locked trait is pinned to.
+    pub fn locked(&self) -> BTreeMap<TraitName, TypeIdentity> {
+        self.lock.clone().unwrap_or_default()
+    }
 }
 
 impl From<Loaded> for Settings {
     fn from(loaded: Loaded) -> Self {
-        Self { config: loaded.config, warnings: loaded.warnings }
+        Self { config: loaded.config, warnings: loaded.warnings, catalog: Catalog::default(), lock: None }
     }
 }
 

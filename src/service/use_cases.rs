@@ -60,12 +60,14 @@ impl UseCases for Service {
     async fn devices(&self) -> Result<Vec<DeviceView>, Fault> {
         let seen = self.observe().await?;
         let usage = self.usage(&seen, &mut Vec::new()).await.ok();
-        Ok(views::devices(&seen, &self.settings.now().config, usage.as_ref()))
+        let settings = self.settings.now();
+        Ok(views::devices(&seen, &seen.picture(&settings), usage.as_ref()))
     }
 
     async fn inventory(&self) -> Result<Vec<InventoryRecord>, Fault> {
         let seen = self.observe().await?;
-        Ok(views::inventory(&seen, &self.settings.now().config, &self.host_name))
+        let settings = self.settings.now();
+        Ok(views::inventory(&seen.picture(&settings), &self.host_name))
     }
 
     async fn instances(&self) -> Result<Vec<InstanceView>, Fault> {
@@ -122,7 +124,9 @@ impl UseCases for Service {
         self.tell(Change::Status);
         let mut findings = fresh.warnings.clone();
         if let Ok(seen) = self.observe().await {
-            findings.extend(seen.mapping(&fresh.config).findings);
+            let picture = seen.picture(&fresh);
+            self.learn(&seen, &fresh, &picture)?;
+            findings.extend(picture.findings());
         }
         Ok(findings)
     }
@@ -145,10 +149,10 @@ impl Service {
 
     async fn add_host(&self, view: &mut StatusView, seen: &Observation) {
         let settings = self.settings.now();
-        let mapping = seen.mapping(&settings.config);
-        view.providers = seen.capacity(&mapping).iter().filter(|c| c.total > 0).count();
+        let picture = seen.picture(&settings);
+        view.providers = picture.capacity.iter().filter(|c| c.total > 0).count();
         view.findings.extend(seen.scan.findings.iter().cloned());
-        view.findings.extend(mapping.findings);
+        view.findings.extend(picture.findings());
         let usage = match self.usage(seen, &mut view.findings).await {
             Ok(usage) => {
                 view.findings.extend(usage.conflicts(seen));

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::api::{DeviceView, InstanceView, MdevView, TypeView};
 use super::observe::{Observation, Usage};
-use crate::config::Config;
+use super::picture::Picture;
 use crate::model::{
     ClaimView, Finding, FindingKind, HostScan, InventoryRecord, Mdev, MdevType, Parent, ParentAddr,
 };
@@ -23,21 +23,18 @@ pub(super) fn instance_views(books: &Books) -> Vec<InstanceView> {
 }
 
 /// All inventory records.
-pub(super) fn inventory(seen: &Observation, config: &Config, host: &str) -> Vec<InventoryRecord> {
-    let mapping = seen.mapping(config);
-    seen.capacity(&mapping).iter().filter_map(|c| c.record(host)).collect()
+pub(super) fn inventory(picture: &Picture<'_>, host: &str) -> Vec<InventoryRecord> {
+    picture.capacity.iter().filter_map(|c| c.record(host)).collect()
 }
 
 /// All parents, with types and devices.
-pub(super) fn devices(seen: &Observation, config: &Config, usage: Option<&Usage>) -> Vec<DeviceView> {
-    let mapping = seen.mapping(config);
-    let capacity = seen.capacity(&mapping);
+pub(super) fn devices(seen: &Observation, picture: &Picture<'_>, usage: Option<&Usage>) -> Vec<DeviceView> {
     let status = |addr: &ParentAddr| {
-        let cap = capacity.iter().find(|c| c.assigned.parent.addr == *addr);
+        let cap = picture.capacity.iter().find(|c| c.assigned.parent.addr == *addr);
         match cap {
-            Some(cap) if cap.total > 0 => "ok".to_owned(),
+            Some(cap) if cap.total > 0 && cap.quarantine.is_none() => "ok".to_owned(),
             Some(cap) => cap.reason.clone(),
-            None => mapping.without.get(addr).cloned().unwrap_or_default(),
+            None => picture.mapping.without.get(addr).cloned().unwrap_or_default(),
         }
     };
     seen.scan.parents.iter().map(|p| device_view(p, status(&p.addr), seen, usage)).collect()

@@ -10,6 +10,8 @@ mod host;
 use std::fs;
 use std::path::Path;
 
+use mdevirt::catalog::memory::Memory;
+use mdevirt::catalog::memory::Memory;
 use mdevirt::config::{self, Loaded};
 use mdevirt::model::{Fault, FaultKind, HostScan, PciAddress, TypeId};
 use mdevirt::plan::mapping::assign;
@@ -49,7 +51,7 @@ fn run(case: &str, file: &str, scan: &HostScan) -> Run {
     let Loaded { config, warnings, .. } = config::parse(&toml, "mdevirt.toml").unwrap();
     let again = config::parse(&config::to_toml(&config), "shown").unwrap().config;
     assert_eq!(again, config);
-    let mapping = assign(&config, scan);
+    let mapping = assign(&config, scan, &Memory::default());
     let assigned = mapping.assigned.iter();
     Run {
         assigned: assigned

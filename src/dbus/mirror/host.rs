@@ -8,6 +8,7 @@ use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use zbus::{Connection, OwnedObjectPath};
 
 use super::{Outcome, add, manager, remove, update};
+use crate::dbus::json::clean;
 use crate::dbus::manager::{Health, Manager};
 use crate::dbus::parent::ParentObject;
 use crate::dbus::path;
@@ -31,15 +32,21 @@ pub struct HostMirror {
 struct Todo {
     inventory: bool,
     status: bool,
+    /// What to signal: word, parent, text.
+    drifts: Vec<(String, ParentAddr, String)>,
 }
 
 impl Todo {
-    const EVERYTHING: Self = Self { inventory: true, status: true };
+    const EVERYTHING: Self = Self { inventory: true, status: true, drifts: Vec::new() };
 
     fn add(&mut self, change: &Change) {
         match change {
             Change::Inventory => self.inventory = true,
             Change::Status => self.status = true,
+            Change::Drift { word, parent, was, now } => {
+                let text = format!("{word} on {parent} was {was}, and is {now} now");
+                self.drifts.push((word.text.clone(), parent.clone(), text));
+            }
             Change::Claim(_) | Change::JobNew(_) | Change::JobChanged(_) | Change::JobRemoved { .. } => {}
         }
     }
@@ -82,6 +89,11 @@ impl HostMirror {
     }
 
     async fn follow(&mut self, todo: Todo) -> Outcome<()> {
+        for (word, parent, text) in todo.drifts {
+            let parent = clean(&parent.to_string());
+            Manager::drift_detected(&manager(&self.connection), &clean(&word), &parent, &clean(&text))
+                .await?;
+        }
         if todo.status {
             self.look_at_health().await?;
         }

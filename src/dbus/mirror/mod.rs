@@ -52,7 +52,7 @@ pub(super) async fn books(
             Ok(Change::JobChanged(id)) => jobs.changed(id).await,
             Ok(Change::JobRemoved { id, result }) => jobs.ended(id, &result).await,
             Ok(Change::Claim(uuid)) => instances.changed(uuid).await,
-            Ok(Change::Inventory | Change::Status) => Ok(()),
+            Ok(Change::Inventory | Change::Status | Change::Drift { .. }) => Ok(()),
             Err(RecvError::Lagged(_)) => instances.look_again().await.and(jobs.look_again().await),
             Err(RecvError::Closed) => return,
         };

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::config::{Config, EnabledType, Unlisted};
-use crate::model::{Finding, FindingKind, Framework, HostScan, MdevType, Parent, ParentAddr};
+use crate::model::{
+    Finding, FindingKind, Framework, HostScan, MdevType, Meaning, Parent, ParentAddr, TypeIdentity,
+};
 
 use super::Assigned;
 
@@ -35,6 +37,40 @@ pub(super) fn cannot_be_sliced(parent: &Parent, scan: &HostScan) -> Option<Strin
             ))
         }
     }
+}
+
+/// Why a configured parent gets nothing.
+pub(super) fn not_offered(rule: &EnabledType, meant: Option<&Meaning>, parent: &Parent) -> String {
+    let key = &rule.key;
+    let meant = meant.filter(|m| m.identity.label() != *key);
+    let meant = meant.map(|m| format!(" ({key} meant {} here)", m.identity)).unwrap_or_default();
+    format!("{key} is configured for it, but it does not offer that type{meant}; it offers {}", types(parent))
+}
+
+/// A configured id that has become another type, while the type that was meant is there under another id.
+pub(super) fn id_means_another(rule: &EnabledType, meaning: &Meaning, now: Assigned<'_>) -> Option<Finding> {
+    let Assigned { parent, mdev_type, .. } = now;
+    let other = parent.types.iter().find(|t| t.id.as_str() == rule.key && t.id != mdev_type.id)?;
+    let text = format!(
+        "{} in the configuration means {} on {} now; {}, which it meant before, is {} and stays in use; enable it by its \
+         vendor name",
+        rule.key,
+        other.label().escape_debug(),
+        parent.addr,
+        meaning.identity.label().escape_debug(),
+        mdev_type.id
+    );
+    Some(warning(&parent.addr.to_string(), text))
+}
+
+/// A type that has become another one under its id.
+pub(super) fn drift(meaning: &Meaning, now: &TypeIdentity) -> String {
+    let Meaning { word, parent, identity, type_id, .. } = meaning;
+    format!(
+        "{type_id} on {parent} was {identity} when {} was enabled, and is {now} now; no new claims there until the \
+         configuration names the type that is meant, or `mdevirtctl trait accept` takes the new one",
+        word.text.escape_debug()
+    )
 }
 
 /// What a parent offers, as `nvidia-231 (GRID T4-2Q), ...`.

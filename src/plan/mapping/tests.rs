@@ -44,7 +44,7 @@ const T4: &[(&str, &str)] = &[("nvidia-231", "GRID T4-2Q"), ("nvidia-232", "GRID
 /// The lines `ADDR ID` or `ADDR - REASON` in address order, then one `! TEXT` per finding.
 fn outcome(config: &str, scan: &HostScan) -> Vec<String> {
     let loaded = parse(config, "m.toml").unwrap();
-    let mapping = assign(&loaded.config, scan);
+    let mapping = assign(&loaded.config, scan, &Memory::default());
     let mut lines: Vec<String> =
         mapping.assigned.iter().map(|(addr, one)| format!("{addr} {}", one.mdev_type.id)).collect();
     lines.extend(mapping.without.iter().map(|(addr, reason)| format!("{addr} - {reason}")));

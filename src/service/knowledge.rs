@@ -1,0 +1,93 @@
+//! What the operator's words meant so far: read once, written when a look at the host teaches something.
+//!
+//! 1. A look is taken at the start, when node devices change, on reload and before each booking.
+//! 2. What is new is durable before anything is booked on it.
+//! 3. A shift is logged, and a drift signalled, when it is written: once.
+
+use std::sync::{Arc, PoisonError};
+
+use super::Service;
+use super::api::Change;
+use super::observe::Observation;
+use super::picture::Picture;
+use super::settings::Settings;
+use crate::catalog::memory::Memory;
+use crate::model::{Fault, Lesson, NewShift, ShiftKind};
+
+impl Service {
+    /// What is known now.
+    pub(super) fn memory(&self) -> Result<Arc<Memory>, Fault> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(memory) = &*known {
+            return Ok(Arc::clone(memory));
+        }
+        let memory = Arc::new(Memory::new(self.store.meanings()?));
+        *known = Some(Arc::clone(&memory));
+        Ok(memory)
+    }
+
+    /// Looks at the host and keeps what that teaches. A look that fails teaches nothing: the next event looks again.
+    pub(super) async fn look_and_learn(&self) {
+        let settings = self.settings.now();
+        let looked = match self.observe().await {
+            Ok(seen) => self.learn(&seen, &settings, &seen.picture(&settings)),
+            Err(fault) => Err(fault),
+        };
+        if let Err(fault) = looked {
+            tracing::warn!("look at what the types of this host mean: {fault}");
+        }
+    }
+
+    /// Keeps what a picture taught.
+    pub(super) fn learn(
+        &self,
+        seen: &Observation,
+        settings: &Settings,
+        picture: &Picture<'_>,
+    ) -> Result<(), Fault> {
+        let lesson = &picture.lesson;
+        // Words that are dropped come from the settings; those of a picture of yesterday's settings are left alone.
+        let current = Arc::ptr_eq(&self.memory()?, &seen.memory) && *self.settings.now() == *settings;
+        if lesson.is_empty() || !current {
+            return Ok(());
+        }
+        self.keep(lesson)?;
+        lesson.shifts.iter().for_each(|shift| self.tell_shift(shift));
+        Ok(())
+    }
+
+    /// Writes a lesson, and knows it from now on.
+    pub(super) fn keep(&self, lesson: &Lesson) -> Result<(), Fault> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        self.store.learn(lesson.clone())?;
+        // Read again when it is wanted: another lesson may have been written in between.
+        *known = None;
+        Ok(())
+    }
+
+    fn tell_shift(&self, shift: &NewShift) {
+        let NewShift { of, kind, was, now, reason } = shift;
+        let (word, parent) = (&of.word, &of.parent);
+        match kind {
+            ShiftKind::Drifted => {
+                tracing::error!(%word, %parent, was, now, "drift: the local type has become another one");
+                self.tell(Change::Drift {
+                    word: word.clone(),
+                    parent: parent.clone(),
+                    was: was.clone(),
+                    now: now.clone(),
+                });
+                self.tell(Change::Inventory);
+            }
+            ShiftKind::Renumbered => {
+                tracing::info!(%word, %parent, was, now, "the type has another local id")
+            }
+            ShiftKind::Renamed => {
+                tracing::info!(%word, %parent, was, now, "the vendor calls the type by another brand")
+            }
+            ShiftKind::Accepted => {
+                tracing::info!(%word, %parent, was, now, reason, "another identity is accepted")
+            }
+        }
+    }
+}
