@@ -9,11 +9,20 @@
 //! 2. What a word meant once it means until an operator accepts another identity: nothing drifts in silence.
 //! 3. Canonical form and digest do not depend on order, spelling or host.
 
+mod document;
+mod names;
+mod pci_id;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Framework, MdevType, Parent, TraitName, TypeIdentity};
+
+pub use names::{standard_traits, trait_name};
+
+/// Greatest number of traits in one file.
+pub const MAX_TRAITS: usize = 10_000;
 
 /// What `traits.toml` says of one trait.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

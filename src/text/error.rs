@@ -111,6 +111,11 @@ impl Problems {
         }
     }
 
+    /// Whether nothing was wrong so far.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.errors.is_empty()
+    }
+
     /// `value` if nothing was wrong.
     pub(crate) fn or<T>(mut self, value: T) -> Result<T, ConfigErrors> {
         if self.errors.is_empty() {

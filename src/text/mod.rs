@@ -21,7 +21,7 @@ pub use time::utc;
 pub(crate) use error::Problems;
 pub(crate) use place::{At, Spot};
 pub(crate) use value::{Reader, Value};
-pub(crate) use word::{quoted, type_key};
+pub(crate) use word::{nearest, quoted, type_key};
 
 /// Greatest size in bytes of a file that people write.
 pub const MAX_FILE_BYTES: usize = 1024 * 1024;

@@ -1,7 +1,7 @@
 //! Values of a TOML file: each read in its form, or named as wrong with its line.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use toml::Spanned;
@@ -107,17 +107,43 @@ impl<'p> Reader<'p> {
     }
 
     pub(crate) fn number(&mut self, spot: &Spot, value: &Value<'_>, least: u32) -> Option<u32> {
+        let number = self.whole(spot, value, u64::from(least)..=u64::from(u32::MAX))?;
+        u32::try_from(number).ok()
+    }
+
+    /// A whole number within a range.
+    pub(crate) fn whole(
+        &mut self,
+        spot: &Spot,
+        value: &Value<'_>,
+        range: RangeInclusive<u64>,
+    ) -> Option<u64> {
         let Some(written) = value.get_ref().as_integer() else {
             self.wrong_form(spot, "a number", value.get_ref());
             return None;
         };
-        let number = u32::from_str_radix(written.as_str(), written.radix()).ok().filter(|n| *n >= least);
+        let number =
+            u64::from_str_radix(written.as_str(), written.radix()).ok().filter(|n| range.contains(n));
         if number.is_none() {
             let shown: String = written.as_str().chars().take(20).collect();
-            let text = format!("expected a number from {least} to {}, found {shown}", u32::MAX);
+            let text = format!("expected a number from {} to {}, found {shown}", range.start(), range.end());
             self.say(ConfigError::at(spot, text));
         }
         number
+    }
+
+    /// A list of tables, each with its place.
+    pub(crate) fn tables<'v>(&mut self, spot: &Spot, value: &'v Value<'_>) -> Vec<(Spot, &'v DeTable<'v>)> {
+        let Some(items) = value.get_ref().as_array() else {
+            self.wrong_form(spot, "a list of tables", value.get_ref());
+            return Vec::new();
+        };
+        let mut tables = Vec::new();
+        for item in items.iter() {
+            let spot = Spot { line: self.line(&item.span()), ..spot.clone() };
+            tables.extend(self.table(&spot, item).map(|table| (spot, table)));
+        }
+        tables
     }
 
     /// A list of strings; each bad item is named and left out.
