@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use mdevirt::catalog::memory::Memory;
-use mdevirt::catalog::memory::Memory;
 use mdevirt::host::NodeDevices;
 use mdevirt::host::libvirt::LibvirtHost;
 use mdevirt::host::sysfs::Sysfs;

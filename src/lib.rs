@@ -13,4 +13,5 @@ pub mod plan;
 pub mod saga;
 pub mod service;
 pub mod store;
+pub mod text;
 pub mod xml;

@@ -10,7 +10,10 @@
 //! 3. Canonical form and digest do not depend on order, spelling or host.
 
 pub mod accept;
+mod document;
 pub mod memory;
+mod names;
+mod pci_id;
 pub mod resolve;
 pub mod sense;
 
@@ -19,6 +22,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Framework, MdevType, Parent, TraitName, TypeIdentity};
+
+pub use names::{standard_traits, trait_name};
+
+/// Greatest number of traits in one file.
+pub const MAX_TRAITS: usize = 10_000;
 
 /// What `traits.toml` says of one trait.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,9 +1,10 @@
 //! `instance` and `job` as text.
 
 use super::output::Show;
-use super::table::{Sheet, Table, printable_lines, utc};
+use super::table::{Sheet, Table, printable_lines};
 use crate::model::{Fault, FaultKind, InstanceUuid, Job};
 use crate::service::api::{ClaimView, InstanceView};
+use crate::text::utc;
 
 impl Show for Vec<InstanceView> {
     fn text(&self) -> String {

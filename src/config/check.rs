@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::{Finding, FindingKind, ParentAddr, ResourceClass};
+use crate::text::{At, ConfigError, Problems, Spot};
 
-use super::error::{ConfigError, Problems};
-use super::layer::{At, Layer, Spot, TypeTable};
+use super::layer::{Layer, TypeTable};
 use super::{Config, EnabledType, MAX_ENTRIES, Unlisted};
 
 /// What came out of the layers.

@@ -2,49 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use crate::model::{ParentAddr, ResourceClass, TraitName};
+use crate::text::{At, Spot};
 
 use super::{OnRelease, Packing, Unlisted};
-
-/// Where a value stands.
-#[derive(Debug, Clone)]
-pub(super) struct Spot {
-    /// The file as the caller named it.
-    pub(super) file: Arc<str>,
-    /// Line, counted from 1.
-    pub(super) line: u32,
-    /// The table as the file spells it: `devices`, `mdev."nvidia-35"`, `mdev_nvidia-35`.
-    pub(super) table: Arc<str>,
-    /// The key; empty for the table itself.
-    pub(super) key: &'static str,
-}
-
-impl Spot {
-    /// Table and key, as far as there are any.
-    pub(super) fn name(&self) -> String {
-        match (&*self.table, self.key) {
-            ("", key) => key.to_owned(),
-            (table, "") => table.to_owned(),
-            (table, key) => format!("{table}.{key}"),
-        }
-    }
-
-    /// The table with its place, for a message about another place.
-    pub(super) fn table_place(&self) -> String {
-        format!("{} ({}:{})", self.table, self.file.escape_debug(), self.line)
-    }
-}
-
-/// A value and its place.
-#[derive(Debug, Clone)]
-pub(super) struct At<T> {
-    /// The value.
-    pub(super) value: T,
-    /// Its place.
-    pub(super) spot: Spot,
-}
 
 /// One file; what it does not say is `None`.
 #[derive(Debug, Default)]

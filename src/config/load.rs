@@ -4,17 +4,16 @@
 //! left out. A later file wins key by key, also inside `[mdev."X"]`; a list replaces the list before it, it is never
 //! joined to it.
 
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read};
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use crate::model::{Finding, FindingKind};
+use crate::text::{ConfigError, ConfigErrors, MAX_FILE_BYTES, Problems, read_file};
 
 use super::check::{Checked, check};
-use super::error::{ConfigError, ConfigErrors, Problems};
 use super::layer::Layer;
-use super::parse::too_large;
-use super::{Loaded, MAX_FILE_BYTES, document};
+use super::{Loaded, document};
 
 /// Most files in the drop-in directory.
 const MAX_DROP_INS: usize = 1000;
@@ -32,7 +31,7 @@ pub fn load(file: &Path) -> Result<Loaded, ConfigErrors> {
     let paths = std::iter::once(file.to_owned()).chain(drop_ins(file, &mut problems));
     for path in paths {
         let origin = path.display().to_string();
-        match read_text(&path) {
+        match read_file(&path, MAX_FILE_BYTES) {
             Ok(Some(text)) => {
                 layer = layer.under(document::read(&text, &origin, &mut problems));
                 files.push(path);
@@ -66,7 +65,7 @@ fn drop_ins(file: &Path, problems: &mut Problems) -> Vec<PathBuf> {
         }
         Ok(paths) => paths,
         Err(err) => {
-            problems.push(unreadable(Path::new(&dir), &err));
+            problems.push(ConfigError::unreadable(Path::new(&dir), &err));
             Vec::new()
         }
     }
@@ -88,37 +87,6 @@ fn list(dir: &Path) -> io::Result<Vec<PathBuf>> {
     }
     paths.sort();
     Ok(paths)
-}
-
-/// The text, or `None` if there is no such file. A link to nowhere is an error: somebody meant a file to be there.
-fn read_text(path: &Path) -> Result<Option<String>, ConfigError> {
-    let origin = path.display().to_string();
-    let bytes = match read_bounded(path) {
-        Ok(bytes) => bytes,
-        Err(err) if err.kind() == ErrorKind::NotFound && fs::symlink_metadata(path).is_err() => {
-            return Ok(None);
-        }
-        Err(err) => return Err(unreadable(path, &err)),
-    };
-    if bytes.len() > MAX_FILE_BYTES {
-        return Err(too_large(&origin));
-    }
-    String::from_utf8(bytes).map(Some).map_err(|err| {
-        let good = err.utf8_error().valid_up_to();
-        let line = err.as_bytes().iter().take(good).filter(|b| **b == b'\n').count() + 1;
-        ConfigError { line: u32::try_from(line).ok(), ..ConfigError::file(&origin, "not UTF-8 text") }
-    })
-}
-
-fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
-    let limit = u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX).saturating_add(1);
-    let mut bytes = Vec::new();
-    File::open(path)?.take(limit).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-fn unreadable(path: &Path, err: &io::Error) -> ConfigError {
-    ConfigError::file(&path.display().to_string(), format!("cannot be read: {err}"))
 }
 
 #[cfg(test)]

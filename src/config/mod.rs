@@ -13,11 +13,10 @@
 //!    another day (a card that is not there) is a warning, and most of those need the hardware: `plan::mapping`.
 //! 6. Bounded: a file by [`MAX_FILE_BYTES`], types and addresses by [`MAX_ENTRIES`].
 //!
-//! Rejected: deserialising into a struct with serde, which stops at the first error of a file.
+//! How files are read and what is said about them is [`text`](crate::text)'s.
 
 mod check;
 mod document;
-mod error;
 mod layer;
 mod load;
 mod nova;
@@ -25,7 +24,6 @@ mod nova_ini;
 mod nova_notes;
 mod parse;
 mod show;
-mod value;
 mod word;
 
 use std::collections::BTreeSet;
@@ -38,14 +36,11 @@ use serde::{Deserialize, Serialize};
 use crate::model::claim::text_enum;
 use crate::model::{Finding, InvalidName, ParentAddr, ResourceClass, TraitName};
 
-pub use error::{ConfigError, ConfigErrors};
+pub use crate::text::{ConfigError, ConfigErrors, MAX_FILE_BYTES};
 pub use load::load;
 pub use nova::{Imported, import};
 pub use parse::parse;
 pub use show::to_toml;
-
-/// Greatest size of one file in bytes.
-pub const MAX_FILE_BYTES: usize = 1024 * 1024;
 
 /// Greatest number of type entries, and of addresses, in all files together.
 pub const MAX_ENTRIES: usize = 10_000;

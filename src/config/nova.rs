@@ -10,14 +10,12 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::model::InvalidName;
+use crate::text::{At, ConfigError, ConfigErrors, Problems, Spot, type_key};
 
 use super::check::{Checked, check};
-use super::error::{ConfigError, ConfigErrors, Problems};
-use super::layer::{At, Layer, Spot, TypeTable};
+use super::layer::{Layer, TypeTable};
 use super::nova_ini::{self, Ini};
-use super::parse::too_large;
-use super::value::libvirt_uri;
-use super::word::type_key;
+use super::word::libvirt_uri;
 use super::{MAX_FILE_BYTES, Unlisted, nova_notes, show};
 
 /// A nova.conf in our words.
@@ -36,7 +34,7 @@ pub struct Imported {
 pub fn import(text: &str, origin: &str) -> Result<Imported, ConfigErrors> {
     let mut problems = Problems::default();
     let ini = if text.len() > MAX_FILE_BYTES {
-        problems.push(too_large(origin));
+        problems.push(ConfigError::too_large(origin, MAX_FILE_BYTES));
         Ini::default()
     } else {
         nova_ini::read(text, origin, &mut problems)

@@ -12,7 +12,7 @@
 
 use std::collections::HashMap;
 
-use super::error::{ConfigError, Problems};
+use crate::text::{ConfigError, Problems};
 
 /// One assignment.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
+use crate::text::{ConfigErrors, Problems};
+
+use super::Loaded;
 use super::check::{Checked, check};
 use super::document;
-use super::error::{ConfigError, ConfigErrors, Problems};
-use super::layer::Layer;
-use super::{Loaded, MAX_FILE_BYTES};
 
 /// Reads and checks one TOML text; `origin` is its file name in messages.
 ///
@@ -14,26 +14,16 @@ use super::{Loaded, MAX_FILE_BYTES};
 /// Everything that is wrong with it.
 pub fn parse(text: &str, origin: &str) -> Result<Loaded, ConfigErrors> {
     let mut problems = Problems::default();
-    let layer = if text.len() > MAX_FILE_BYTES {
-        problems.push(too_large(origin));
-        Layer::default()
-    } else {
-        document::read(text, origin, &mut problems)
-    };
+    let layer = document::read(text, origin, &mut problems);
     let Checked { config, warnings, .. } = check(layer, origin, &mut problems);
     problems.or(Loaded { config, warnings, files: vec![PathBuf::from(origin)] })
-}
-
-/// The error about a file that is not even looked into.
-pub(super) fn too_large(origin: &str) -> ConfigError {
-    ConfigError::file(origin, format!("larger than the {MAX_FILE_BYTES} bytes that are allowed"))
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{MAX_ENTRIES, OnRelease, Packing, Unlisted};
+    use super::super::{MAX_ENTRIES, MAX_FILE_BYTES, OnRelease, Packing, Unlisted};
     use super::*;
 
     fn errors(text: &str) -> Vec<String> {

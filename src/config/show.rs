@@ -1,8 +1,7 @@
 //! A configuration as TOML text that is read back as the same one.
 
-use std::fmt::Write;
-
 use crate::model::ParentAddr;
+use crate::text::quoted;
 
 use super::{Config, EnabledType, Unlisted};
 
@@ -53,27 +52,6 @@ pub(super) fn type_table(rule: &EnabledType) -> String {
 fn list<'a>(items: impl Iterator<Item = &'a str>) -> String {
     let items: Vec<String> = items.map(quoted).collect();
     format!("[{}]", items.join(", "))
-}
-
-/// A TOML basic string, the one form that is legal for keys and for values alike.
-///
-/// # Source
-/// TOML 1.0, "String" and "Keys".
-pub(super) fn quoted(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => out.extend(['\\', c]),
-            c if c.is_control() => {
-                // Writing to a String cannot fail.
-                let _ = write!(out, "\\u{:04X}", u32::from(c));
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
 }
 
 #[cfg(test)]

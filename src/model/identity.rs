@@ -99,7 +99,8 @@ fn heads(count: u32) -> String {
     if count == 1 { "1 head".to_owned() } else { format!("{count} heads") }
 }
 
-fn plain_blanks(text: &str) -> String {
+/// A text without blanks at its ends, and with one where several follow each other.
+pub fn plain_blanks(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::address::is_plain_name;
+use super::claim::text_enum;
 use super::id::InvalidName;
 
 /// A type's id as one parent shows it, for example `nvidia-746`.
@@ -117,15 +118,15 @@ impl fmt::Display for DeviceApi {
     }
 }
 
-/// How a parent makes slices. Probed per device, never guessed from kernel, driver or model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Framework {
-    /// The parent has `mdev_supported_types`.
-    Mdev,
-    /// A VF with the vendor's own files; handed to the VM as a PCI device.
-    VendorVfio,
-}
+text_enum!(
+    /// How a parent makes slices. Probed per device, never guessed from kernel, driver or model.
+    Framework, "framework" {
+        /// The parent has `mdev_supported_types`.
+        Mdev = "mdev",
+        /// A VF with the vendor's own files; handed to the VM as a PCI device.
+        VendorVfio = "vendor-vfio",
+    }
+);
 
 /// One type as one parent offers it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -80,13 +80,13 @@ impl Service {
                 self.tell(Change::Inventory);
             }
             ShiftKind::Renumbered => {
-                tracing::info!(%word, %parent, was, now, "the type has another local id")
+                tracing::info!(%word, %parent, was, now, "the type has another local id");
             }
             ShiftKind::Renamed => {
-                tracing::info!(%word, %parent, was, now, "the vendor calls the type by another brand")
+                tracing::info!(%word, %parent, was, now, "the vendor calls the type by another brand");
             }
             ShiftKind::Accepted => {
-                tracing::info!(%word, %parent, was, now, reason, "another identity is accepted")
+                tracing::info!(%word, %parent, was, now, reason, "another identity is accepted");
             }
         }
     }

@@ -6,8 +6,9 @@ use crate::imports::{Import, of_this_crate};
 use crate::source::Source;
 
 /// Every room with its rank: a file imports from lower ranks or from its own room.
-const ROOMS: [(&str, u8); 21] = [
+const ROOMS: [(&str, u8); 22] = [
     ("model", 0),
+    ("text", 0),
     ("plan", 1),
     ("catalog", 1),
     ("config", 1),
@@ -31,7 +32,8 @@ const ROOMS: [(&str, u8); 21] = [
 ];
 
 /// Imports between rooms of one rank. The parts of `host` may use each other as well; no circle comes of either.
-const BESIDE: [(&str, &str); 3] = [
+const BESIDE: [(&str, &str); 4] = [
+    ("text", "model"),   // errors become faults, words become names
     ("plan", "config"),  // decisions follow the operator's wishes
     ("plan", "catalog"), // and the identities that traits are bound to
     ("cli", "hook"),     // `mdevirtctl hook` is how libvirt reaches it
@@ -162,6 +164,8 @@ mod tests {
             ("src/plan/pick.rs", "fn f() { crate::host::scan(); }", "rank 1"),
             ("src/store/mod.rs", "use crate::{model::Claim, service::api};", "service::api"),
             ("src/config/mod.rs", "use crate::plan::mapping;", "rank 1"),
+            ("src/model/vocab.rs", "use crate::text::Reader;", "rank 0"),
+            ("src/catalog/lock.rs", "use crate::config::Config;", "rank 1"),
             ("src/saga/run.rs", "use crate::host::HostError;", "saga must not know host"),
             ("src/saga/run.rs", "use crate::host::sim::Sim;", "saga must not know host/sim"),
             ("src/ops/spawn.rs", "use crate::host::libvirt::Link;", "only daemon"),

@@ -11,7 +11,6 @@ use std::fs;
 use std::path::Path;
 
 use mdevirt::catalog::memory::Memory;
-use mdevirt::catalog::memory::Memory;
 use mdevirt::config::{self, Loaded};
 use mdevirt::model::{Fault, FaultKind, HostScan, PciAddress, TypeId};
 use mdevirt::plan::mapping::assign;

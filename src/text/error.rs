@@ -1,12 +1,14 @@
-//! What is wrong with a configuration: every error at once, each with its place.
+//! What is wrong with files that people write: every error at once, each with its place.
 
 use std::fmt;
+use std::io;
+use std::path::Path;
 
 use serde::Serialize;
 
 use crate::model::{Fault, FaultKind};
 
-use super::layer::Spot;
+use super::place::Spot;
 
 /// Errors of one attempt that are kept; a file of nonsense must not become a message of megabytes.
 const MAX_ERRORS: usize = 100;
@@ -27,12 +29,22 @@ pub struct ConfigError {
 
 impl ConfigError {
     /// An error about a whole file.
-    pub(super) fn file(file: &str, text: impl Into<String>) -> Self {
+    pub(crate) fn file(file: &str, text: impl Into<String>) -> Self {
         Self { file: file.escape_debug().to_string(), line: None, key: String::new(), text: text.into() }
     }
 
+    /// The error about a file that is not even looked into.
+    pub(crate) fn too_large(file: &str, limit: usize) -> Self {
+        Self::file(file, format!("larger than the {limit} bytes that are allowed"))
+    }
+
+    /// The error about a file that cannot be read.
+    pub(crate) fn unreadable(path: &Path, err: &io::Error) -> Self {
+        Self::file(&path.display().to_string(), format!("cannot be read: {err}"))
+    }
+
     /// An error about the value at a place.
-    pub(super) fn at(spot: &Spot, text: impl Into<String>) -> Self {
+    pub(crate) fn at(spot: &Spot, text: impl Into<String>) -> Self {
         Self { line: Some(spot.line), key: spot.name(), ..Self::file(&spot.file, text) }
     }
 }
@@ -84,14 +96,14 @@ impl From<ConfigErrors> for Fault {
 
 /// Collects errors while a configuration is read.
 #[derive(Debug, Default)]
-pub(super) struct Problems {
+pub(crate) struct Problems {
     errors: Vec<ConfigError>,
     left_out: usize,
 }
 
 impl Problems {
     /// Takes one down.
-    pub(super) fn push(&mut self, error: ConfigError) {
+    pub(crate) fn push(&mut self, error: ConfigError) {
         if self.errors.len() < MAX_ERRORS {
             self.errors.push(error);
         } else {
@@ -99,8 +111,13 @@ impl Problems {
         }
     }
 
+    /// Whether nothing was wrong so far.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.errors.is_empty()
+    }
+
     /// `value` if nothing was wrong.
-    pub(super) fn or<T>(mut self, value: T) -> Result<T, ConfigErrors> {
+    pub(crate) fn or<T>(mut self, value: T) -> Result<T, ConfigErrors> {
         if self.errors.is_empty() {
             return Ok(value);
         }

@@ -1,9 +1,7 @@
 //! Values of a TOML file: each read in its form, or named as wrong with its line.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
-use std::path::PathBuf;
-use std::str::FromStr;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use toml::Spanned;
@@ -12,14 +10,14 @@ use toml::de::{DeTable, DeValue};
 use crate::model::InvalidName;
 
 use super::error::{ConfigError, Problems};
-use super::layer::{At, Spot};
+use super::place::{At, Spot};
 use super::word::unknown;
 
 /// A value and where it stands in the text.
-pub(super) type Value<'t> = Spanned<DeValue<'t>>;
+pub(crate) type Value<'t> = Spanned<DeValue<'t>>;
 
 /// Knows the file, its lines, and where errors go.
-pub(super) struct Reader<'p> {
+pub(crate) struct Reader<'p> {
     file: Arc<str>,
     /// Byte offsets at which lines begin.
     lines: Vec<usize>,
@@ -28,23 +26,43 @@ pub(super) struct Reader<'p> {
 }
 
 impl<'p> Reader<'p> {
-    pub(super) fn new(text: &str, origin: &str, problems: &'p mut Problems) -> Self {
+    /// A file of at most `limit` bytes, with what of it is TOML.
+    pub(crate) fn open<'t>(
+        text: &'t str,
+        origin: &str,
+        limit: usize,
+        problems: &'p mut Problems,
+    ) -> (Self, DeTable<'t>) {
+        if text.len() > limit {
+            problems.push(ConfigError::too_large(origin, limit));
+            return (Self::new("", origin, problems), DeTable::new());
+        }
+        let mut reader = Self::new(text, origin, problems);
+        let (table, mut syntax) = DeTable::parse_recoverable(text);
+        syntax.sort_by_key(|err| err.span().map(|span| span.start));
+        for err in syntax {
+            reader.syntax(&err);
+        }
+        (reader, table.into_inner())
+    }
+
+    fn new(text: &str, origin: &str, problems: &'p mut Problems) -> Self {
         let begins = text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(at, _)| at + 1);
         let lines = std::iter::once(0).chain(begins).collect();
         Self { file: Arc::from(origin), lines, broken: BTreeSet::new(), problems }
     }
 
-    pub(super) fn line(&self, span: &Range<usize>) -> u32 {
+    pub(crate) fn line(&self, span: &Range<usize>) -> u32 {
         u32::try_from(self.lines.partition_point(|begin| *begin <= span.start)).unwrap_or(u32::MAX)
     }
 
-    pub(super) fn spot(&self, table: &Arc<str>, key: &'static str, span: &Range<usize>) -> Spot {
+    pub(crate) fn spot(&self, table: &Arc<str>, key: &'static str, span: &Range<usize>) -> Spot {
         Spot { file: Arc::clone(&self.file), line: self.line(span), table: Arc::clone(table), key }
     }
 
     /// A syntax error. The parser goes on behind it; what it makes of that line is guesswork, so the line's first
     /// error stands for all.
-    pub(super) fn syntax(&mut self, err: &toml::de::Error) {
+    fn syntax(&mut self, err: &toml::de::Error) {
         let line = self.line(&err.span().unwrap_or(0..0));
         if !self.broken.insert(line) {
             return;
@@ -54,7 +72,7 @@ impl<'p> Reader<'p> {
         self.problems.push(ConfigError { line: Some(line), ..ConfigError::file(&self.file, text) });
     }
 
-    pub(super) fn say(&mut self, error: ConfigError) {
+    pub(crate) fn say(&mut self, error: ConfigError) {
         if !error.line.is_some_and(|line| self.broken.contains(&line)) {
             self.problems.push(error);
         }
@@ -64,7 +82,7 @@ impl<'p> Reader<'p> {
         self.say(ConfigError::at(spot, format!("expected {wanted}, found {}", value.type_str())));
     }
 
-    pub(super) fn table<'v>(&mut self, spot: &Spot, value: &'v Value<'_>) -> Option<&'v DeTable<'v>> {
+    pub(crate) fn table<'v>(&mut self, spot: &Spot, value: &'v Value<'_>) -> Option<&'v DeTable<'v>> {
         let table = value.get_ref().as_table();
         if table.is_none() {
             self.wrong_form(spot, "a table", value.get_ref());
@@ -72,7 +90,7 @@ impl<'p> Reader<'p> {
         table
     }
 
-    pub(super) fn text<'v>(&mut self, spot: &Spot, value: &'v Value<'_>) -> Option<&'v str> {
+    pub(crate) fn text<'v>(&mut self, spot: &Spot, value: &'v Value<'_>) -> Option<&'v str> {
         let text = value.get_ref().as_str();
         if text.is_none() {
             self.wrong_form(spot, "a string", value.get_ref());
@@ -80,7 +98,7 @@ impl<'p> Reader<'p> {
         text
     }
 
-    pub(super) fn flag(&mut self, spot: &Spot, value: &Value<'_>) -> Option<bool> {
+    pub(crate) fn flag(&mut self, spot: &Spot, value: &Value<'_>) -> Option<bool> {
         let flag = value.get_ref().as_bool();
         if flag.is_none() {
             self.wrong_form(spot, "true or false", value.get_ref());
@@ -88,26 +106,48 @@ impl<'p> Reader<'p> {
         flag
     }
 
-    pub(super) fn number(&mut self, spot: &Spot, value: &Value<'_>, least: u32) -> Option<u32> {
+    pub(crate) fn number(&mut self, spot: &Spot, value: &Value<'_>, least: u32) -> Option<u32> {
+        let number = self.whole(spot, value, u64::from(least)..=u64::from(u32::MAX))?;
+        u32::try_from(number).ok()
+    }
+
+    /// A whole number within a range.
+    pub(crate) fn whole(
+        &mut self,
+        spot: &Spot,
+        value: &Value<'_>,
+        range: RangeInclusive<u64>,
+    ) -> Option<u64> {
         let Some(written) = value.get_ref().as_integer() else {
             self.wrong_form(spot, "a number", value.get_ref());
             return None;
         };
-        let number = u32::from_str_radix(written.as_str(), written.radix()).ok().filter(|n| *n >= least);
+        let number =
+            u64::from_str_radix(written.as_str(), written.radix()).ok().filter(|n| range.contains(n));
         if number.is_none() {
             let shown: String = written.as_str().chars().take(20).collect();
-            let text = format!("expected a number from {least} to {}, found {shown}", u32::MAX);
+            let text = format!("expected a number from {} to {}, found {shown}", range.start(), range.end());
             self.say(ConfigError::at(spot, text));
         }
         number
     }
 
-    pub(super) fn parsed<T: FromStr<Err = InvalidName>>(&mut self, spot: &Spot, text: &str) -> Option<T> {
-        text.parse().map_err(|err: InvalidName| self.say(ConfigError::at(spot, err.to_string()))).ok()
+    /// A list of tables, each with its place.
+    pub(crate) fn tables<'v>(&mut self, spot: &Spot, value: &'v Value<'_>) -> Vec<(Spot, &'v DeTable<'v>)> {
+        let Some(items) = value.get_ref().as_array() else {
+            self.wrong_form(spot, "a list of tables", value.get_ref());
+            return Vec::new();
+        };
+        let mut tables = Vec::new();
+        for item in items.iter() {
+            let spot = Spot { line: self.line(&item.span()), ..spot.clone() };
+            tables.extend(self.table(&spot, item).map(|table| (spot, table)));
+        }
+        tables
     }
 
     /// A list of strings; each bad item is named and left out.
-    pub(super) fn list<T>(
+    pub(crate) fn list<T>(
         &mut self,
         spot: &Spot,
         value: &Value<'_>,
@@ -129,7 +169,7 @@ impl<'p> Reader<'p> {
         Some(good)
     }
 
-    pub(super) fn word<T: Copy>(
+    pub(crate) fn word<T: Copy>(
         &mut self,
         spot: &Spot,
         value: &Value<'_>,
@@ -145,30 +185,36 @@ impl<'p> Reader<'p> {
         found
     }
 
-    pub(super) fn path(&mut self, spot: &Spot, value: &Value<'_>) -> Option<PathBuf> {
+    /// A string that `read` understands.
+    pub(crate) fn read<T>(
+        &mut self,
+        spot: &Spot,
+        value: &Value<'_>,
+        read: impl Fn(&str) -> Result<T, InvalidName>,
+    ) -> Option<T> {
         let text = self.text(spot, value)?;
-        if text.starts_with('/') && !text.chars().any(char::is_control) {
-            return Some(PathBuf::from(text));
+        read(text).map_err(|err| self.say(ConfigError::at(spot, err.to_string()))).ok()
+    }
+
+    /// Calls `take` for every key of a table that is one of `known`.
+    pub(crate) fn keys(
+        &mut self,
+        name: &Arc<str>,
+        table: &DeTable<'_>,
+        known: &[&'static str],
+        mut take: impl FnMut(&mut Self, Spot, &Value<'_>),
+    ) {
+        for (key, value) in table {
+            match known.iter().find(|k| **k == key.get_ref()) {
+                Some(word) => {
+                    let spot = self.spot(name, word, &key.span());
+                    take(self, spot, value);
+                }
+                None => {
+                    let spot = self.spot(name, "", &key.span());
+                    self.say(ConfigError::at(&spot, unknown("key", key.get_ref(), known)));
+                }
+            }
         }
-        let err = InvalidName::new("path", text, "expected an absolute path");
-        self.say(ConfigError::at(spot, err.to_string()));
-        None
     }
-
-    pub(super) fn uri(&mut self, spot: &Spot, value: &Value<'_>) -> Option<String> {
-        let text = self.text(spot, value)?;
-        libvirt_uri(text).map_err(|err| self.say(ConfigError::at(spot, err.to_string()))).ok()
-    }
-}
-
-/// Checks the outer form only: libvirt itself knows which drivers it has.
-///
-/// # Errors
-/// The text is no URI.
-pub(super) fn libvirt_uri(text: &str) -> Result<String, InvalidName> {
-    let parts = text.split_once(':').is_some_and(|(scheme, rest)| !scheme.is_empty() && !rest.is_empty());
-    if parts && text.bytes().all(|b| b.is_ascii_graphic()) {
-        return Ok(text.to_owned());
-    }
-    Err(InvalidName::new("libvirt URI", text, "expected a form like qemu:///system"))
 }
