@@ -1,5 +1,6 @@
 //! mdevirt: a compute driver for mediated devices and vGPUs on libvirt hosts.
 
+pub mod catalog;
 pub mod cli;
 pub mod config;
 pub mod daemon;
