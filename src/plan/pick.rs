@@ -150,8 +150,8 @@ impl<'a> Search<'a> {
         if taken + unit.count > cap.free {
             return Some(if cap.free == 0 { cap.reason.clone() } else { format!("only {} free", cap.free) });
         }
-        if unit.count > 1 && cap.one_per_vm() {
-            return Some(format!("{} allows one slice per VM", cap.assigned.mdev_type.label()));
+        if let Some(why) = cap.one_per_vm_reason.as_ref().filter(|_| unit.count > 1) {
+            return Some(format!("one slice per VM: {why}"));
         }
         self.conflict(unit, cap)
     }
@@ -161,11 +161,8 @@ impl<'a> Search<'a> {
         for (other, placed) in self.units.iter().zip(&self.placed) {
             let there = &self.parents[*placed];
             if there.assigned.parent.card() == card {
-                if cap.one_per_vm() || there.one_per_vm() {
-                    return Some(format!(
-                        "card {card} already serves this VM, and {} allows one slice per VM",
-                        cap.assigned.mdev_type.label()
-                    ));
+                if let Some(why) = cap.one_per_vm_reason.as_ref().or(there.one_per_vm_reason.as_ref()) {
+                    return Some(format!("card {card} already serves this VM, one slice per VM: {why}"));
                 }
                 let size = |c: &ParentCapacity<'_>| c.assigned.mdev_type.facts.framebuffer_mib;
                 if cap.assigned.parent.one_size_per_card() && size(cap) != size(there) {
@@ -271,8 +268,8 @@ fn refuse(
 
 fn together(search: &Search<'_>, cap: &ParentCapacity<'_>) -> String {
     let wanted = search.units.len();
-    if cap.one_per_vm() {
-        format!("free, but its card gives this VM one slice only, and {wanted} are wanted in all")
+    if let Some(why) = &cap.one_per_vm_reason {
+        format!("free, but its card gives this VM one slice only, and {wanted} are wanted in all: {why}")
     } else {
         format!("{} free, too few for all {wanted} parts of the request", cap.free)
     }
