@@ -8,7 +8,8 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 
 use super::capability::{self, Architecture, Form};
 use super::type_name::{Series, VgpuName};
@@ -49,7 +50,8 @@ struct File {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Row {
-    vendor: String,
+    #[serde(deserialize_with = "pci_id")]
+    vendor: u16,
     frameworks: Option<Vec<Framework>>,
     architectures: Option<Vec<Architecture>>,
     forms: Option<Vec<Form>>,
@@ -63,7 +65,7 @@ struct Row {
 impl Row {
     fn fits(&self, parent: &Parent, name: Option<&VgpuName<'_>>) -> bool {
         let card = capability::card(parent);
-        parent.vendor_id.is_some_and(|id| format!("{id:04x}") == self.vendor)
+        parent.vendor_id == Some(self.vendor)
             && is_among(self.frameworks.as_deref(), parent.framework)
             && is_among(self.architectures.as_deref(), card.map(|card| card.architecture))
             && is_among(self.forms.as_deref(), card.map(|card| card.form))
@@ -93,12 +95,16 @@ fn parse(text: &str) -> Result<Vec<Row>, String> {
     for row in &file.row {
         let sourced = !row.source.is_empty() && row.source.iter().all(|key| file.sources.contains_key(key));
         let said = !row.reason.is_empty();
-        let vendor = row.vendor.len() == 4 && u16::from_str_radix(&row.vendor, 16).is_ok();
-        if !(sourced && said && vendor) {
-            return Err(format!("a row lacks a known source, a reason or a vendor: {row:?}"));
+        if !(sourced && said) {
+            return Err(format!("a row lacks a known source or a reason: {row:?}"));
         }
     }
     Ok(file.row)
+}
+
+fn pci_id<'de, D: Deserializer<'de>>(from: D) -> Result<u16, D::Error> {
+    let text = String::deserialize(from)?;
+    u16::from_str_radix(&text, 16).map_err(D::Error::custom)
 }
 
 #[cfg(test)]
