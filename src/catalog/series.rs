@@ -70,10 +70,7 @@ impl Row {
             && is_among(self.architectures.as_deref(), card.map(|card| card.architecture))
             && is_among(self.forms.as_deref(), card.map(|card| card.form))
             && is_among(self.series.as_deref(), name.map(|name| name.series))
-            && is_among(
-                self.time_sliced.map(|is| [is]).as_ref().map(|is| &is[..]),
-                name.map(|n| n.slices.is_none()),
-            )
+            && self.time_sliced.is_none_or(|is| name.is_some_and(|name| name.slices.is_none() == is))
     }
 }
 
