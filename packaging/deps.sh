@@ -4,6 +4,7 @@
 #   build   compile             demo   run the demo          check  run the tests that need no VM
 #   deb     pack                vm     run the tests in the VM
 #
+# Python packages that tests ask about the world outside go to target/venv-NAME, in pinned versions.
 # Nothing missing: no package manager is started and it ends within a second. The Rust toolchain is checked, not installed.
 set -euo pipefail
 
@@ -13,7 +14,7 @@ cd "$(dirname "$0")/.."
 declare -A apt=(
 	[build]="gcc libc6-dev pkg-config libvirt-dev"
 	[demo]="dbus jq"
-	[check]="dbus jq libvirt-daemon-driver-qemu libvirt-daemon-system libxml2-utils polkitd python3 qemu-system-x86 shellcheck systemd"
+	[check]="dbus jq libvirt-daemon-driver-qemu libvirt-daemon-system libxml2-utils polkitd python3 python3-venv qemu-system-x86 shellcheck systemd"
 	[deb]="dpkg-dev gzip"
 	[vm]="e2fsprogs mmdebstrap openssh-client python3 qemu-system-x86"
 )
@@ -87,6 +88,22 @@ install_dnf() {
 	as_root dnf --assumeyes --setopt=install_weak_deps=False install "$@"
 }
 
+# python_env NAME PACKAGE==VERSION...: an environment below target/ that holds just these.
+python_env() {
+	local dir=${CARGO_TARGET_DIR:-target}/venv-$1 log=target/deps.log
+	shift
+	[ "$(cat "$dir/wanted" 2>/dev/null)" != "$*" ] || return 0
+	say "making $dir ($*)"
+	mkdir -p target
+	rm -rf "$dir"
+	if ! { python3 -m venv "$dir" && "$dir/bin/pip" install --quiet --disable-pip-version-check --no-deps "$@"; } >"$log" 2>&1; then
+		cat "$log" >&2
+		die "failed: python3 -m venv $dir, or pip install $* in it"
+	fi
+	# Written last, so that a broken attempt is not taken for a whole one.
+	echo "$*" >"$dir/wanted"
+}
+
 [ $# -gt 0 ] || die "usage: deps.sh build|demo|check|deb|vm ..."
 if command -v apt-get >/dev/null; then
 	kind=apt
@@ -107,9 +124,13 @@ for group in "$@"; do
 done
 
 mapfile -t missing < <("missing_$kind" "${wanted[@]}" | sort -u)
-[ ${#missing[@]} -gt 0 ] || exit 0
+if [ ${#missing[@]} -gt 0 ]; then
+	say "installing ${missing[*]}"
+	"install_$kind" "${missing[@]}"
+	mapfile -t missing < <("missing_$kind" "${wanted[@]}" | sort -u)
+	[ ${#missing[@]} -eq 0 ] || die "$kind ended well but these are not installed: ${missing[*]}"
+fi
 
-say "installing ${missing[*]}"
-"install_$kind" "${missing[@]}"
-mapfile -t missing < <("missing_$kind" "${wanted[@]}" | sort -u)
-[ ${#missing[@]} -eq 0 ] || die "$kind ended well but these are not installed: ${missing[*]}"
+for group in "$@"; do
+	[ "$group" != check ] || python_env os-traits os-traits==3.9.0 pbr==7.1.3
+done

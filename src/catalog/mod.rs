@@ -7,15 +7,20 @@
 //! ```
 //! 1. A local type id never leaves the host, unless it stands in for a missing name.
 //! 2. What a word meant once it means until an operator accepts another identity: nothing drifts in silence.
-//! 3. Canonical form and digest do not depend on order, spelling or host.
+//! 3. What is known of types (`capability`, `series`) are rows of data files, each with its public source; what no row
+//!    states is not claimed.
+//! 4. Canonical form and digest do not depend on order, spelling or host.
 
 pub mod accept;
+pub mod capability;
 mod document;
 pub mod memory;
 mod names;
 mod pci_id;
 pub mod resolve;
 pub mod sense;
+pub mod series;
+pub mod type_name;
 
 use std::collections::BTreeMap;
 

@@ -60,6 +60,7 @@ fn one_parent<'a>(assigned: Assigned<'a>, seen: &Seen<'_>, room: &Room) -> Paren
         free: 0,
         reason: String::new(),
         quarantine: None,
+        one_per_vm_reason: parent::one_per_vm(assigned),
     };
     if cap.one_per_vm() {
         cap.max_unit = total.min(1);

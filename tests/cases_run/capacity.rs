@@ -11,6 +11,7 @@
 //! | 09 | 4 | `an_idle_device_is_given_and_then_new_ones` |
 //! | 20 | run 1 | `two_slices_come_from_two_cards` |
 //! | 20 | runs 2, 3a, 3b; 1, 2 | `two_slices_of_one_card` |
+//! | 20 | run 2, nothing configured | `a_series_that_the_vendor_refuses_is_named` |
 
 use mdevirt::host::NodeDevices;
 use mdevirt::host::sim::{Change, ForeignMdev};
@@ -288,4 +289,30 @@ async fn every_function_is_read_again() {
     host.refused("resources:VGPU=1").await;
     host.sim.remove(big(6).uuid, &big(6).parent).await.unwrap();
     assert_eq!(host.totals().await, ["0000:e8:00.4 VGPU 1", "0000:e8:00.7 VGPU 1"]);
+}
+
+/// 20, run 2 as the file is: the vendor's rule needs no word of the operator, who can overrule it all the same.
+#[tokio::test]
+async fn a_series_that_the_vendor_refuses_is_named() {
+    let host = Setup::new(TWO_T4).nova("nova-2b-one-card.conf").start().await;
+    let record = host.record("0000:3b:00.0").await;
+    assert_eq!((record.total, record.max_unit), (8, 1));
+    for two in ["resources:VGPU=2", "resources1:VGPU=2", "resources1:VGPU=1,resources2:VGPU=1"] {
+        let (kind, text) = host.refused(two).await;
+        assert_eq!(kind, FaultKind::NoCapacity, "{two}");
+        let reason = text.lines().find(|line| line.starts_with("0000:3b:00.0: ")).unwrap();
+        assert!(reason.contains("one slice") && reason.contains("GRID T4-2B is B-series"), "{two}: {text}");
+        assert_eq!(host.scan().await.mdevs.len(), 0);
+    }
+    let unknown = Setup::new(TWO_T4).nova("nova-2q-one-card.conf").start().await;
+    let (_, text) = unknown.refused("resources1:VGPU=2").await;
+    for word in ["GRID T4-2Q is Q-series", "driver release", "[mdev.\"nvidia-231\"] several_per_vm = true"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    let overruled = Setup::new(TWO_T4)
+        .nova("nova-2b-one-card.conf")
+        .edit("[mdev.\"nvidia-223\"]", "[mdev.\"nvidia-223\"]\nseveral_per_vm = true")
+        .start()
+        .await;
+    assert_eq!(overruled.claimed("resources1:VGPU=2").await.claims.len(), 2);
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::catalog::series::several_per_vm;
 use crate::model::{DeviceApi, FaultKind, InventoryRecord, MdevUuid, TraitName};
 use crate::plan::mapping::Assigned;
 
@@ -30,22 +31,16 @@ pub struct ParentCapacity<'a> {
     pub free: u32,
     /// Why `free` is 0; empty otherwise.
     pub reason: String,
+    /// Why a VM may have only one slice of this parent's card; `None` if it may have several.
+    pub one_per_vm_reason: Option<String>,
     /// Set by [`ParentCapacity::quarantine`]: how a request fails that only this parent could serve, and why.
     pub quarantine: Option<(FaultKind, String)>,
 }
 
 impl ParentCapacity<'_> {
     /// Whether a VM may have only one slice of this parent's card.
-    ///
-    /// # Source
-    /// NVIDIA vGPU user guide, "Assigning multiple vGPUs to a VM": refused unless the series and driver allow it.
-    /// libvirt `qemu_validate.c`: one vfio-ap device per domain, whatever an operator wants.
     pub fn one_per_vm(&self) -> bool {
-        let Assigned { parent, mdev_type, rule } = self.assigned;
-        if mdev_type.device_api == DeviceApi::VfioAp {
-            return true;
-        }
-        rule.several_per_vm.map_or_else(|| parent.one_size_per_card(), |several| !several)
+        self.one_per_vm_reason.is_some()
     }
 
     /// Takes the parent out of use for new claims: what exists stays counted, everything is reserved, nothing is free.
@@ -72,5 +67,25 @@ impl ParentCapacity<'_> {
             foreign: self.foreign,
             traits: self.traits.clone(),
         })
+    }
+}
+
+/// The operator's word, else the vendor's, else the careful one; libvirt's own limit stands above all.
+///
+/// # Source
+/// libvirt `qemu_validate.c`: one vfio-ap device per domain, whatever an operator wants.
+pub(super) fn one_per_vm(assigned: Assigned<'_>) -> Option<String> {
+    let Assigned { parent, mdev_type, rule } = assigned;
+    if mdev_type.device_api == DeviceApi::VfioAp {
+        return Some("libvirt takes one vfio-ap device per domain".to_owned());
+    }
+    let key = format!("[mdev.{:?}] several_per_vm", rule.key);
+    if let Some(several) = rule.several_per_vm {
+        return (!several).then(|| format!("{key} = false"));
+    }
+    let vendor = several_per_vm(parent, mdev_type);
+    match vendor.allowed {
+        Some(several) => (!several).then_some(vendor.reason),
+        None => parent.one_size_per_card().then(|| format!("{}; {key} = true allows it", vendor.reason)),
     }
 }

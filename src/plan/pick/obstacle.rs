@@ -26,16 +26,17 @@ pub(super) enum Obstacle<'a> {
 impl Obstacle<'_> {
     /// The same for people.
     pub(super) fn text(self, cap: &ParentCapacity<'_>) -> String {
-        let (card, label) = (cap.assigned.parent.card(), cap.assigned.mdev_type.label());
+        let card = cap.assigned.parent.card();
+        let one = cap.one_per_vm_reason.as_deref().unwrap_or("so it is with another slice of this card");
         match self {
             Self::Full if cap.free == 0 => cap.reason.clone(),
             Self::Full => format!("only {} free", cap.free),
-            Self::OnePerVm => format!("{label} allows one slice per VM"),
-            Self::CardIsNamed => format!(
-                "the domain's XML names a device of card {card} already, and {label} allows one slice per VM"
-            ),
+            Self::OnePerVm => format!("one slice per VM: {one}"),
+            Self::CardIsNamed => {
+                format!("the domain's XML names a device of card {card} already, one slice per VM: {one}")
+            }
             Self::CardServes => {
-                format!("card {card} already serves this VM, and {label} allows one slice per VM")
+                format!("card {card} already serves this VM, one slice per VM: {one}")
             }
             Self::OtherSize => format!("card {card} holds one size of slices only"),
             Self::GroupElsewhere(suffix) => {

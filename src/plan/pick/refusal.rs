@@ -50,8 +50,8 @@ pub(super) fn refuse(search: &Search<'_>, without: &BTreeMap<&ParentAddr, String
 }
 
 fn together(parts: usize, cap: &ParentCapacity<'_>) -> String {
-    if cap.one_per_vm() {
-        format!("free, but its card gives this VM one slice only, and {parts} are wanted in all")
+    if let Some(why) = &cap.one_per_vm_reason {
+        format!("free, but its card gives this VM one slice only, and {parts} are wanted in all: {why}")
     } else {
         format!("{} free, too few for all {parts} parts of the request", cap.free)
     }

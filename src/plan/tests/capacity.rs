@@ -158,3 +158,29 @@ fn a_vm_has_one_ap_matrix_whatever_is_configured() {
     let caps = capacity(&mapping(&config, &scan), &scan, Booked::default());
     assert_eq!((caps[0].total, caps[0].max_unit), (65536, 1));
 }
+
+/// Device, type name, framework and the operator's word; what max_unit and the reason then are.
+#[test]
+fn the_operators_word_stands_above_the_vendors_and_no_word_is_no() {
+    let (mdev, vf) = (Framework::Mdev, Framework::VendorVfio);
+    for (device, framework, name, operator, unit, why) in [
+        (0x1eb8, mdev, "GRID T4-2B", None, 1, "B-series"),
+        (0x1eb8, mdev, "GRID T4-2B", Some(true), 8, ""),
+        (0x1eb8, mdev, "GRID T4-2Q", None, 1, "several_per_vm = true allows it"),
+        (0x1eb8, mdev, "GRID T4-2Q", Some(true), 8, ""),
+        (0x26b9, vf, "NVIDIA L40S-4Q", None, 8, ""),
+        (0x26b9, vf, "NVIDIA L40S-4Q", Some(false), 1, "several_per_vm = false"),
+    ] {
+        let mut card = parent("0000:3b:00.0", None, vec![mdev_type("nvidia-231", 8, 2048, 8)]);
+        (card.device_id, card.framework) = (Some(device), Some(framework));
+        card.types[0].name = Some(name.into());
+        let scan = HostScan { parents: vec![card], ..HostScan::default() };
+        let mut rule = rule("nvidia-231");
+        rule.several_per_vm = operator;
+        let config = config(vec![rule]);
+        let caps = capacity(&mapping(&config, &scan), &scan, Booked::default());
+        assert_eq!(caps[0].max_unit, unit, "{name} {operator:?}");
+        assert_eq!(caps[0].one_per_vm(), unit == 1);
+        assert!(caps[0].one_per_vm_reason.as_deref().unwrap_or_default().contains(why), "{:?}", caps[0]);
+    }
+}
