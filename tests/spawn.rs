@@ -3,8 +3,9 @@
 #[path = "world/mod.rs"]
 mod world;
 
-use mdevirt::model::{FaultKind, SagaState};
-use mdevirt::service::api::{ClaimRequest, UseCases};
+use mdevirt::host::NodeDevices;
+use mdevirt::model::{DeviceApi, FaultKind, MdevUuid, NewMdev, ParentAddr, SagaState};
+use mdevirt::service::api::{ClaimRequest, SpawnRequest, UseCases};
 use world::{World, spawn_request};
 
 const GOLD: &str = "resources:VGPU=1,trait:CUSTOM_GOLD=required";
@@ -38,7 +39,6 @@ async fn stop_keeps_the_device_and_start_makes_a_lost_one_again() {
     let parked = world.service().instances().await.unwrap()[0].claims[0].clone();
     assert_eq!((parked.state.as_str(), parked.uuid), ("parked", held.uuid));
 
-    use mdevirt::host::NodeDevices;
     world.sim.remove(held.uuid, &held.parent).await.unwrap();
     world.done(world.service().start("web-01", None).await).await;
     let again = world.service().instances().await.unwrap()[0].claims[0].clone();
@@ -116,6 +116,61 @@ async fn a_full_host_refuses_with_a_reason_for_each_parent() {
     assert!(reasons.iter().all(|r| !r["reason"].as_str().unwrap().is_empty()), "{reasons:?}");
     let total: u32 = world.service().inventory().await.unwrap().iter().map(|r| r.total).sum();
     assert_eq!(total, 4);
+}
+
+/// Somebody else's slice, made before any VM of ours.
+async fn foreign_slice(world: &World, parent: &ParentAddr, n: u128) -> MdevUuid {
+    let uuid = MdevUuid(uuid::Uuid::from_u128(n));
+    let type_id = "nvidia-18".parse().unwrap();
+    let new = NewMdev { uuid, parent: parent.clone(), type_id, device_api: DeviceApi::VfioPci };
+    world.sim.create(&new).await.unwrap();
+    uuid
+}
+
+#[tokio::test]
+async fn a_card_that_the_xml_names_gives_no_second_slice() {
+    let world = World::new("two-m60").await;
+    let parents: Vec<ParentAddr> = world.scan().await.parents.iter().map(|p| p.addr.clone()).collect();
+    let theirs = foreign_slice(&world, &parents[0], 1).await;
+    foreign_slice(&world, &parents[1], 2).await;
+    foreign_slice(&world, &parents[1], 3).await;
+    let request = |xml: String| SpawnRequest { domain_xml: xml, ..spawn_request("web-01", GOLD) };
+    let plain = world.service().preview_spawn(request(world::domain_xml("web-01"))).await.unwrap();
+    assert_eq!(plain.devices[0].parent, parents[0], "the emptier card");
+    let hostdev = format!(
+        "<devices><hostdev mode='subsystem' type='mdev' managed='no' model='vfio-pci'>\
+         <source><address uuid='{theirs}'/></source></hostdev>"
+    );
+    let named = world::domain_xml("web-01").replace("<devices>", &hostdev);
+    let preview = world.service().preview_spawn(request(named.clone())).await.unwrap();
+    assert_eq!(preview.devices[0].parent, parents[1]);
+    let two = SpawnRequest { flavor: "resources:VGPU=2".into(), ..request(named) };
+    let fault = world.service().spawn(two).await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::NoCapacity);
+    assert!(fault.details.to_string().contains("XML names a device of card"), "{}", fault.details);
+}
+
+#[tokio::test]
+async fn slices_are_taken_near_pinned_memory() {
+    // Both cards are on node 1.
+    let world = World::new("two-m60").await;
+    let ask = |flavor: &'static str, numatune: &str| {
+        let xml = world::domain_xml("web-01").replace("<os>", &format!("{numatune}<os>"));
+        let request = SpawnRequest { domain_xml: xml, ..spawn_request("web-01", flavor) };
+        let service = world.service().clone();
+        async move { service.preview_spawn(request).await }
+    };
+    let on = |nodes: &str| format!("<numatune><memory mode='strict' nodeset='{nodes}'/></numatune>");
+    let required = "resources:VGPU=1,numa=required";
+    assert_eq!(ask(required, &on("0-3,^2")).await.unwrap().devices.len(), 1);
+    let far = ask(required, &on("0-3,^1")).await.unwrap_err();
+    assert_eq!(far.kind, FaultKind::NoCapacity);
+    assert!(far.details.to_string().contains("on NUMA node 1"), "{}", far.details);
+    assert_eq!(ask("resources:VGPU=1", &on("0")).await.unwrap().devices.len(), 1);
+    assert_eq!(ask(required, "").await.unwrap_err().kind, FaultKind::InvalidRequest);
+    let bad = ask(required, &on("3-1")).await.unwrap_err();
+    assert_eq!(bad.kind, FaultKind::InvalidDomainXml);
+    assert!(bad.message.contains("nodeset='3-1'"), "{bad}");
 }
 
 #[tokio::test]

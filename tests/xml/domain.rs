@@ -288,3 +288,33 @@ fn ambiguous_host_devices_are_refused() {
         assert!(err.contains(word), "{hostdev}: {err}");
     }
 }
+
+/// `<numatune>` as libvirt and nova write it; where the memory is, not how strictly.
+#[test]
+fn pinned_memory_has_its_nodes() {
+    let nodes = |numatune: &str| {
+        let xml = format!("<domain><name>d</name>{numatune}</domain>");
+        DomainDoc::parse(xml).map(|doc| doc.memory_nodes.map(|nodes| nodes.into_iter().collect::<Vec<u32>>()))
+    };
+    for (numatune, want) in [
+        ("", None),
+        ("<numatune/>", None),
+        ("<numatune><memory mode='strict' nodeset='0-3,^2'/></numatune>", Some(vec![0, 1, 3])),
+        ("<numatune><memory mode='preferred' nodeset='1'/><memory nodeset='2'/></numatune>", Some(vec![1])),
+        ("<numatune><memory mode='strict' placement='auto' nodeset='1'/></numatune>", None),
+        ("<numatune><memory mode='strict'/></numatune>", None),
+        (
+            "<numatune><memnode cellid='0' mode='strict' nodeset='2'/><memnode cellid='1' nodeset='4'/></numatune>",
+            Some(vec![2, 4]),
+        ),
+        ("<metadata><x:y xmlns:x='u:x'><numatune><memory nodeset='1'/></numatune></x:y></metadata>", None),
+        ("<numatune xmlns='u:x'><memory nodeset='1'/></numatune>", None),
+    ] {
+        assert_eq!(nodes(numatune), Ok(want), "{numatune}");
+    }
+    for bad in ["", "^0", "3-1", "0;1", "16384"] {
+        let err = nodes(&format!("<numatune><memory nodeset='{bad}'/></numatune>")).unwrap_err();
+        assert!(err.to_string().contains(&format!("nodeset='{bad}'")), "{err}");
+        assert_eq!(Fault::from(err).kind, FaultKind::InvalidDomainXml);
+    }
+}

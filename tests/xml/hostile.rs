@@ -214,3 +214,12 @@ fn errors_say_where() {
     assert!(err.contains("/..."), "{err}");
     assert!(err.len() < 300, "{err}");
 }
+
+/// A long list of node sets ends in an error, not in work without end.
+#[test]
+fn node_sets_are_bounded() {
+    let memnode = format!("<memnode nodeset='{}'/>", "0-16383,".repeat(500));
+    let xml = format!("<domain><name>d</name><numatune>{}</numatune></domain>", memnode.repeat(100));
+    let err = DomainDoc::parse(xml).unwrap_err();
+    assert!(matches!(err, XmlError::LimitExceeded { limit: 65536, .. }), "{err}");
+}
