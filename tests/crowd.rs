@@ -94,7 +94,13 @@ impl Watcher {
                 Ok(Change::Claim(_) | Change::JobRemoved { .. }) | Err(RecvError::Lagged(_)) => {
                     self.look().await;
                 }
-                Ok(Change::JobNew(_) | Change::JobChanged(_) | Change::Inventory | Change::Status) => {}
+                Ok(
+                    Change::JobNew(_)
+                    | Change::JobChanged(_)
+                    | Change::Inventory
+                    | Change::Drift { .. }
+                    | Change::Status,
+                ) => {}
                 Err(RecvError::Closed) => return,
             }
         }

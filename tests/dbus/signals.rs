@@ -28,6 +28,7 @@ async fn story(watch: &mut mdevirt::dbus::Watch, id: JobId) -> Vec<String> {
                 }
                 other @ (BusEvent::InventoryChanged
                 | BusEvent::ClaimChanged { .. }
+                | BusEvent::DriftDetected { .. }
                 | BusEvent::InterfacesAdded { .. }
                 | BusEvent::InterfacesRemoved { .. }
                 | BusEvent::DaemonGone
