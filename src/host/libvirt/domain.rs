@@ -10,8 +10,8 @@ use virt_sys as sys;
 
 use super::LibvirtHost;
 use super::error::{Doing, is_fresh_group_error, is_gone, is_unsupported_flag, is_wrong_state};
+use super::lanes::each;
 use super::link::Session;
-use super::parallel::each;
 use crate::host::{Domain, HostError, Hypervisor};
 use crate::model::InstanceUuid;
 
@@ -98,7 +98,7 @@ fn list(session: &Session) -> Result<Vec<Domain>, Error> {
     let transient = session.conn.list_all_domains(sys::VIR_CONNECT_LIST_DOMAINS_TRANSIENT)?;
     let transient = transient.iter().map(VirtDomain::uuid).collect::<Result<HashSet<Uuid>, Error>>()?;
     let all = session.conn.list_all_domains(0)?;
-    let domains = each(&all, |domain| {
+    let domains = each(&session.lanes, &all, |domain| {
         let persistent = !transient.contains(&domain.uuid()?);
         read(domain, persistent).or_else(none_if_gone)
     })?;

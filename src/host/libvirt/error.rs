@@ -41,6 +41,11 @@ impl Doing {
         Self { kind: Kind::Define, verb, subject: subject.into() }
     }
 
+    /// Whether it changes something, and so may take its time.
+    pub(super) fn is_change(&self) -> bool {
+        self.kind != Kind::Read
+    }
+
     /// The failure when no answer will come.
     pub(super) fn answer_lost(&self, why: &str) -> HostError {
         match self.kind {

@@ -20,6 +20,7 @@ use virt::nodedev::NodeDevice;
 use virt_sys as sys;
 
 use super::events::Wakes;
+use super::lanes::Lanes;
 
 unsafe extern "C" {
     fn free(memory: *mut c_void);
@@ -109,6 +110,8 @@ fn checked(answer: c_int) -> Result<c_int, Error> {
 pub(super) struct Watched {
     /// The connection.
     pub(super) conn: Connect,
+    /// Bounds the calls in flight.
+    pub(super) lanes: Lanes,
     /// The driver was found unable to tell whether a node device is active.
     pub(super) stateless: AtomicBool,
     node_ids: Vec<c_int>,
@@ -120,7 +123,8 @@ impl Watched {
     /// nothing changes there but through this connection.
     pub(super) fn new(conn: Connect, wakes: &Arc<Wakes>) -> Result<Self, Error> {
         let stateless = AtomicBool::new(false);
-        let mut watched = Self { conn, stateless, node_ids: Vec::new(), domain_ids: Vec::new() };
+        let mut watched =
+            Self { conn, lanes: Lanes::new(), stateless, node_ids: Vec::new(), domain_ids: Vec::new() };
         watched.on_close(wakes)?;
         watched.on_node_devices(wakes)?;
         watched.on_domains(wakes)?;

@@ -86,8 +86,14 @@ impl Link {
         F: FnOnce(&Session) -> Result<T, Error> + Send + 'static,
     {
         let session = self.session().await?;
+        let Ok(lane) = timeout(self.call_limit, session.lanes.enter(doing.is_change())).await else {
+            let why = format!("earlier calls have not come back in {} s", self.call_limit.as_secs());
+            return Err(HostError::Unreachable(why));
+        };
         let work = spawn_blocking(move || {
             let answer = calls(&session);
+            // A call that is given up on keeps its lane until it comes back.
+            drop(lane);
             answer.map_err(|err| (err, is_open(&session)))
         });
         match timeout(self.call_limit, work).await {

@@ -23,10 +23,10 @@ mod domain;
 mod error;
 mod events;
 mod ffi;
+mod lanes;
 mod link;
 mod next;
 mod nodedev;
-mod parallel;
 mod witness;
 
 use std::collections::BTreeSet;

@@ -15,8 +15,8 @@ use virt_sys as sys;
 
 use super::error::{is_gone, is_unsupported};
 use super::ffi;
+use super::lanes::each;
 use super::link::Session;
-use super::parallel::each;
 use crate::host::sysfs::Sysfs;
 use crate::model::{Finding, FindingKind, HostScan, Mdev, MdevUuid, Parent, ParentAddr, PciAddress};
 use crate::xml::nodedev::{self, NodeKind};
@@ -59,7 +59,7 @@ impl Look<'_> {
         let flags =
             sys::VIR_CONNECT_LIST_NODE_DEVICES_CAP_MDEV_TYPES | sys::VIR_CONNECT_LIST_NODE_DEVICES_CAP_MDEV;
         let devices = self.session.conn.list_all_node_devices(flags)?;
-        let mut listing = self.listing(each(&devices, |device| self.look(device))?);
+        let mut listing = self.listing(each(&self.session.lanes, &devices, |device| self.look(device))?);
         let parents = &mut listing.scan.parents;
         parents.retain(|parent| parent.framework.is_some());
         let there: BTreeSet<&ParentAddr> = parents.iter().map(|parent| &parent.addr).collect();
@@ -82,10 +82,12 @@ impl Look<'_> {
 
     /// The node devices with these names; those that are not there are left out.
     pub(super) fn named(self, names: &[String]) -> Result<Listing, Error> {
-        let all = each(names, |name| match self.session.conn.lookup_node_device_by_name(name) {
-            Ok(device) => self.look(&device),
-            Err(err) if is_gone(&err) => Ok((Seen::Nothing, Vec::new())),
-            Err(err) => Err(err),
+        let all = each(&self.session.lanes, names, |name| {
+            match self.session.conn.lookup_node_device_by_name(name) {
+                Ok(device) => self.look(&device),
+                Err(err) if is_gone(&err) => Ok((Seen::Nothing, Vec::new())),
+                Err(err) => Err(err),
+            }
         });
         all.map(|all| self.listing(all))
     }
