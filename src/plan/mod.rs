@@ -3,6 +3,7 @@
 //! 1. [`mapping`]: which configured type a parent has. 2. [`capacity`]: how much of it. 3. [`pick`]: who serves a request.
 
 pub mod capacity;
+pub mod changes;
 pub mod mapping;
 pub mod pick;
 pub mod traits;
