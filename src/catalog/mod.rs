@@ -9,7 +9,9 @@
 //! 2. What a word meant once it means until an operator accepts another identity: nothing drifts in silence.
 //! 3. Canonical form and digest do not depend on order, spelling or host.
 
+mod canonical;
 mod document;
+mod lock;
 mod names;
 mod pci_id;
 
@@ -19,6 +21,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Framework, MdevType, Parent, TraitName, TypeIdentity};
 
+pub use canonical::{Digest, canonical, digest};
+pub use lock::{Acceptance, Accepted, Lock, Locked, MAX_LOCK_BYTES};
 pub use names::{standard_traits, trait_name};
 
 /// Greatest number of traits in one file.
