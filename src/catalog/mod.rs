@@ -12,8 +12,10 @@
 //! 4. Canonical form and digest do not depend on order, spelling or host.
 
 pub mod accept;
+mod canonical;
 pub mod capability;
 mod document;
+mod lock;
 pub mod memory;
 mod names;
 mod pci_id;
@@ -28,6 +30,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Framework, MdevType, Parent, TraitName, TypeIdentity};
 
+pub use canonical::{Digest, canonical, digest};
+pub use lock::{Acceptance, Accepted, Lock, Locked, MAX_LOCK_BYTES};
 pub use names::{standard_traits, trait_name};
 
 /// Greatest number of traits in one file.
