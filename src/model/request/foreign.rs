@@ -15,7 +15,7 @@ const NODE_TRAITS: [&str; 7] =
 /// Whether a key that was not understood may be left to others: it does not even begin like one of ours.
 pub(super) fn is_key(key: &str) -> bool {
     let begins = |word: &&str| key.get(..word.len()).is_some_and(|front| front.eq_ignore_ascii_case(word));
-    !OURS.iter().any(|word| begins(word))
+    !OURS.iter().any(begins)
 }
 
 /// Whether this is a resource class of the standard set that mdevirt has nothing to do with.
