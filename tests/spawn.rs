@@ -1,4 +1,5 @@
 //! The main job on a simulated host: spawn, destroy, stop, start, claim, release, and what is refused.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has to stop")]
 
 #[path = "world/mod.rs"]
 mod world;

@@ -212,7 +212,7 @@ pub enum ConfigCommand {
         #[arg(long)]
         default: bool,
     },
-    /// Turn a nova.conf into a configuration, and say what could not be carried over
+    /// Turn a nova.conf into a configuration; say what could not be carried over and where nova misled
     #[command(after_help = ex::CONFIG_IMPORT)]
     ImportNova {
         /// The nova.conf, or - for standard input
@@ -220,6 +220,9 @@ pub enum ConfigCommand {
         /// Write it to this new file instead of standard output
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
+        /// Write a draft of traits.toml to this new file: one trait for each enabled type
+        #[arg(long, value_name = "FILE", long_help = ex::TRAITS_DRAFT)]
+        traits: Option<PathBuf>,
     },
 }
 

@@ -1,6 +1,6 @@
 //! `config`: what needs no daemon is done here, with the same functions that the daemon uses.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -41,30 +41,52 @@ pub fn show(toml: String, output: Output) -> Result<(), Stop> {
     output.print(&Shown(toml))
 }
 
-/// `config import-nova`.
+/// `config import-nova`: the configuration, and a draft of its traits if a file is named for it.
 ///
 /// # Errors
-/// `InvalidMdevConfig` with everything that is wrong, or a file cannot be read or made.
-pub fn import_nova(file: &str, target: Option<&Path>, output: Output) -> Result<(), Stop> {
+/// `InvalidMdevConfig` with everything that is wrong, or a file cannot be read or made; then neither is there.
+pub fn import_nova(
+    file: &str,
+    target: Option<&Path>,
+    traits_target: Option<&Path>,
+    output: Output,
+) -> Result<(), Stop> {
     let text = read_text(file, MAX_FILE_BYTES, FaultKind::InvalidMdevConfig)?;
-    let Imported { toml, notes } = config::import(&text, file).map_err(Fault::from)?;
-    if let Some(target) = target {
-        write_new(target, &toml)?;
-    }
+    let Imported { toml, traits, traps, notes } = config::import(&text, file).map_err(Fault::from)?;
+    let written = [(target, &toml), (traits_target, &traits)];
+    write_all_new(written.into_iter().filter_map(|(path, text)| Some((path?, text))))?;
     if !output.json {
-        for note in &notes {
-            // Beside the configuration, which may go into a file or a pipe.
-            let _ = writeln!(io::stderr(), "note: {}", printable(note));
+        // Beside the configuration, which may go into a file or a pipe.
+        let say = |word: &str, text: &str| drop(writeln!(io::stderr(), "{word}: {}", printable(text)));
+        traps.iter().for_each(|trap| say("trap", trap));
+        notes.iter().for_each(|note| say("note", note));
+        if traits_target.is_none() {
+            say("note", "nova.conf has no traits; --traits FILE writes a draft of traits.toml");
         }
     }
-    output.print(&ImportedTo { toml, notes, file: target.map(Path::to_owned) })
+    let (file, traits_file) = (target.map(Path::to_owned), traits_target.map(Path::to_owned));
+    output.print(&ImportedTo { toml, traits, traps, notes, file, traits_file })
 }
 
-/// Never over a configuration that is there.
+/// All of the files or none of them.
+fn write_all_new<'a>(files: impl Iterator<Item = (&'a Path, &'a String)>) -> Result<(), Fault> {
+    let mut made: Vec<&Path> = Vec::new();
+    for (path, text) in files {
+        if let Err(fault) = write_new(path, text) {
+            // What was made a moment ago; if it cannot be taken back, the fault is still the one to tell.
+            made.iter().for_each(|path| drop(fs::remove_file(path)));
+            return Err(fault);
+        }
+        made.push(path);
+    }
+    Ok(())
+}
+
+/// Never over a file that is there; one that cannot be written whole is taken away again.
 fn write_new(target: &Path, toml: &str) -> Result<(), Fault> {
     let written = File::create_new(target).and_then(|mut file| {
-        file.write_all(toml.as_bytes())?;
-        file.sync_all()
+        let whole = file.write_all(toml.as_bytes()).and_then(|()| file.sync_all());
+        whole.inspect_err(|_| drop(fs::remove_file(target)))
     });
     written.map_err(|err| {
         let message = format!("{}: cannot be written: {err}", target.display().to_string().escape_debug());
@@ -107,15 +129,19 @@ impl Show for Shown {
 #[derive(Debug, Serialize)]
 struct ImportedTo {
     toml: String,
+    traits: String,
+    traps: Vec<String>,
     notes: Vec<String>,
     file: Option<PathBuf>,
+    traits_file: Option<PathBuf>,
 }
 
 impl Show for ImportedTo {
     fn text(&self) -> String {
-        match &self.file {
-            Some(file) => format!("written to {}\n", printable(&file.display().to_string())),
-            None => printable_lines(&self.toml) + "\n",
-        }
+        let written = |path: &PathBuf| format!("written to {}\n", printable(&path.display().to_string()));
+        let config = self.file.as_ref().map_or_else(|| printable_lines(&self.toml) + "\n", written);
+        // Beside a configuration on standard output a line more would be a line of it.
+        let traits = self.traits_file.as_ref().filter(|_| self.file.is_some()).map(written);
+        config + &traits.unwrap_or_default()
     }
 }

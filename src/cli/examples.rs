@@ -96,7 +96,14 @@ Examples:
 pub(super) const CONFIG_IMPORT: &str = "\
 Examples:
   mdevirtctl config import-nova /etc/nova/nova.conf
-  mdevirtctl config import-nova /etc/nova/nova.conf -o mdevirt.toml";
+  mdevirtctl config import-nova /etc/nova/nova.conf -o mdevirt.toml --traits traits.toml";
+
+pub(super) const TRAITS_DRAFT: &str = "\
+Write a draft of traits.toml to this new file: one trait for each enabled type
+
+nova.conf has no traits, so the draft proposes names, CUSTOM_ and the vendor's name of the type. Where nova.conf \
+has only an id of a type, which other hosts and drivers may use for another type, the trait is a comment in which you \
+fill in the vendor's name.";
 
 pub(super) const RELOAD: &str = "\
 Examples:

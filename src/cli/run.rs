@@ -39,8 +39,8 @@ fn run(cli: Cli, bus: &Bus, output: Output) -> Result<(), Stop> {
         Command::Hook(HookCommand::Qemu { arguments }) => answer_hook(arguments),
         Command::Config(ConfigCommand::Check { file }) => config::check(file, output),
         Command::Config(ConfigCommand::Show { default: true }) => config::show_default(output),
-        Command::Config(ConfigCommand::ImportNova { file, output: target }) => {
-            config::import_nova(file, target.as_deref(), output)
+        Command::Config(ConfigCommand::ImportNova { file, output: target, traits }) => {
+            config::import_nova(file, target.as_deref(), traits.as_deref(), output)
         }
         Command::Config(ConfigCommand::Show { default: false })
         | Command::Status

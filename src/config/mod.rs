@@ -22,6 +22,7 @@ mod load;
 mod nova;
 mod nova_ini;
 mod nova_notes;
+mod nova_traits;
 mod parse;
 mod show;
 mod word;

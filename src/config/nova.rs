@@ -15,15 +15,20 @@ use crate::text::{At, ConfigError, ConfigErrors, Problems, Spot, type_key};
 use super::check::{Checked, check};
 use super::layer::{Layer, TypeTable};
 use super::nova_ini::{self, Ini};
+use super::nova_notes::Remarks;
 use super::word::libvirt_uri;
-use super::{MAX_FILE_BYTES, Unlisted, nova_notes, show};
+use super::{MAX_FILE_BYTES, Unlisted, nova_notes, nova_traits, show};
 
 /// A nova.conf in our words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Imported {
     /// The configuration file to write.
     pub toml: String,
-    /// What was renamed, what means something else than it did, what was left behind; one sentence each.
+    /// A draft of traits.toml: a trait for each enabled type, as a comment where nova.conf has only an id of it.
+    pub traits: String,
+    /// What nova did otherwise than the file seems to say, one sentence each.
+    pub traps: Vec<String>,
+    /// What was renamed and what was left behind, one sentence each.
     pub notes: Vec<String>,
 }
 
@@ -42,12 +47,14 @@ pub fn import(text: &str, origin: &str) -> Result<Imported, ConfigErrors> {
     let layer = Reader { ini: &ini, file: Arc::from(origin), problems: &mut problems }.layer();
     let with_uri = layer.libvirt_uri.is_some();
     let checked = check(layer, origin, &mut problems);
-    let mut notes = nova_notes::of(&ini);
+    let Remarks { mut traps, mut notes } = nova_notes::of(&ini);
     if checked.config.enabled.is_empty() {
         notes.push("nova.conf enables no mdev type, so neither does mdevirt".to_owned());
     }
-    notes.extend(checked.warnings.iter().map(|warning| warning.text.clone()));
-    problems.or(Imported { toml: write(&checked, origin, with_uri), notes })
+    traps.extend(checked.warnings.iter().map(|warning| warning.text.clone()));
+    let keys = checked.config.enabled.iter().map(|rule| rule.key.as_str());
+    let traits = nova_traits::draft(keys, origin);
+    problems.or(Imported { toml: write(&checked, origin, with_uri), traits, traps, notes })
 }
 
 /// Tables of types that are not enabled are written too, so that the warning about them stays.

@@ -72,6 +72,18 @@ word!(
     "expected CUSTOM_[A-Z0-9_]+ or a standard trait"
 );
 
+impl TraitName {
+    /// A name of an operator's own for a vendor's type name, `CUSTOM_NVIDIA_A100_1_5CME`: upper case, one `_` for each
+    /// row of other characters. Two names can give one trait.
+    ///
+    /// `None` for a name without letters or digits, and for one that is too long.
+    pub fn for_type_name(name: &str) -> Option<Self> {
+        let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+        let words: Vec<String> = words.map(str::to_ascii_uppercase).collect();
+        (!words.is_empty()).then(|| format!("CUSTOM_{}", words.join("_")).parse().ok()).flatten()
+    }
+}
+
 impl ResourceClass {
     /// Placement's standard class for slices of a GPU.
     pub fn vgpu() -> Self {
@@ -93,6 +105,14 @@ fn is_class(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn type_names_become_traits() {
+        let name = |text: &str| TraitName::for_type_name(text).map(String::from);
+        assert_eq!(name(" NVIDIA A100-1-5C.ME+ ").as_deref(), Some("CUSTOM_NVIDIA_A100_1_5C_ME"));
+        assert_eq!(name("I/O subchannel (Non-QDIO)").as_deref(), Some("CUSTOM_I_O_SUBCHANNEL_NON_QDIO"));
+        assert_eq!((name("\u{e4} -"), name(&"x".repeat(249))), (None, None));
+    }
 
     #[test]
     fn classes_follow_novas_pattern() {

@@ -49,7 +49,8 @@ impl Facts {
         let providers =
             inventory.iter().map(|record| ((Kind::Provider, record.provider.clone()), provider(record)));
         let traits = resolution.iter().map(|(name, resolved)| {
-            let local: BTreeSet<String> = resolved.local.iter().map(|(p, id)| format!("{id} on {p}")).collect();
+            let local: BTreeSet<String> =
+                resolved.local.iter().map(|(p, id)| format!("{id} on {p}")).collect();
             let fields = [
                 ("state", format!("{:?}", resolved.state).to_lowercase()),
                 ("identity", resolved.identity.as_ref().map(ToString::to_string).unwrap_or_default()),
@@ -68,7 +69,8 @@ impl Facts {
 }
 
 fn provider(record: &InventoryRecord) -> BTreeMap<&'static str, String> {
-    let InventoryRecord { resource_class, mdev_type, type_name, total, reserved, max_unit, traits, .. } = record;
+    let InventoryRecord { resource_class, mdev_type, type_name, total, reserved, max_unit, traits, .. } =
+        record;
     [
         ("resource_class", resource_class.to_string()),
         ("mdev_type", mdev_type.to_string()),

@@ -71,6 +71,31 @@ async fn a_nova_conf_becomes_a_configuration_that_checks() {
 }
 
 #[tokio::test]
+async fn traits_are_drafted_into_a_file_of_their_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (ours, traits) = (path("mdevirt.toml"), path("traits.toml"));
+    let named = "[devices]\nenabled_mdev_types = GRID T4-2Q\n[mdev_GRID T4-2Q]\nmax_instances = 2\n";
+    let ran = run(program(&["config", "import-nova", "-"]), named).await;
+    assert!(ran.stdout.contains("[devices]") && !ran.stdout.contains("[trait."), "{}", ran.stdout);
+    assert!(ran.stderr.contains("trap: line 4: ") && ran.stderr.contains("--traits FILE"), "{}", ran.stderr);
+    let ran = run(program(&["config", "import-nova", "-", "-o", &ours, "--traits", &traits]), named).await;
+    assert_eq!((ran.code, ran.stdout), (0, format!("written to {ours}\nwritten to {traits}\n")));
+    let draft = std::fs::read_to_string(&traits).unwrap();
+    assert!(draft.ends_with("[trait.CUSTOM_GRID_T4_2Q]\ntype = \"GRID T4-2Q\"\n"), "{draft}");
+    let shown = run(program(&["config", "import-nova", "-", "--json"]), named).await;
+    let shown = json(&shown.stdout);
+    assert_eq!((&shown["traits"], &shown["traits_file"]), (&json!(draft), &json!(null)));
+    assert_eq!(shown["traps"].as_array().unwrap().len(), 1);
+
+    // Neither file, if one of them cannot be made.
+    let other = path("other.toml");
+    let ran = run(program(&["config", "import-nova", "-", "-o", &other, "--traits", &traits]), named).await;
+    assert_eq!((ran.code, std::fs::exists(&other).unwrap()), (2, false), "{}", ran.stderr);
+    assert_eq!(std::fs::read_to_string(&traits).unwrap(), draft);
+}
+
+#[tokio::test]
 async fn a_bad_nova_conf_writes_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let target = dir.path().join("mdevirt.toml");

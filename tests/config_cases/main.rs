@@ -6,6 +6,7 @@
 )]
 
 mod host;
+mod import;
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +22,7 @@ struct Run {
     assigned: Vec<String>,
     /// Everything that would be in `status`.
     warnings: Vec<String>,
-    /// What the import said.
+    /// What the import said, traps first.
     notes: Vec<String>,
 }
 
@@ -46,7 +47,7 @@ fn nova(case: &str, file: &str) -> Result<config::Imported, String> {
 }
 
 fn run(case: &str, file: &str, scan: &HostScan) -> Run {
-    let config::Imported { toml, notes } = nova(case, file).unwrap();
+    let config::Imported { toml, traps, notes, .. } = nova(case, file).unwrap();
     let Loaded { config, warnings, .. } = config::parse(&toml, "mdevirt.toml").unwrap();
     let again = config::parse(&config::to_toml(&config), "shown").unwrap().config;
     assert_eq!(again, config);
@@ -57,7 +58,7 @@ fn run(case: &str, file: &str, scan: &HostScan) -> Run {
             .map(|(addr, one)| format!("{addr} {} {}", one.mdev_type.id, one.rule.class))
             .collect(),
         warnings: warnings.iter().chain(&mapping.findings).map(|finding| finding.text.clone()).collect(),
-        notes,
+        notes: traps.into_iter().chain(notes).collect(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! libvirt goes away in the middle of a step and stays away: the operation waits, says so, and goes on when it is back.
 
 use mdevirt::host::sim::{Call, FailKind, FailRule};
-use mdevirt::model::{FaultKind, SagaState};
+use mdevirt::model::{FaultKind, OpKind, SagaState};
 use mdevirt::saga::Action;
 
 use crate::case::Case;
@@ -61,8 +61,27 @@ pub fn away_in_an_undo(case: Case) {
     }
 }
 
-/// Before it begins: refused, and nothing is booked.
+/// Before it begins. What has to choose devices is refused, and nothing is booked; everything else is in the books, so it
+/// is accepted, waits, and goes on when libvirt is back.
 pub fn away_before(case: Case) {
+    match case.op {
+        OpKind::Spawn | OpKind::Claim => refused_before(case),
+        OpKind::Destroy | OpKind::Start | OpKind::Stop | OpKind::Release => waits_from_the_beginning(case),
+    }
+}
+
+fn waits_from_the_beginning(case: Case) {
+    let course = Course::of(case);
+    let first = format!("{}.before_effect", course.steps[0]);
+    let run = Run::up_to(case, "away before it begins", &first, |_| ());
+    goes_away(&run, 1);
+    run.release(&first);
+    assert!(run.waits(), "{case:?}");
+    run.world().sim.heal();
+    run.settles(&course, &[SagaState::Done]);
+}
+
+fn refused_before(case: Case) {
     life().block_on(async {
         let world = fresh(case).await;
         let before = picture(&world).await;

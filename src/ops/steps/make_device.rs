@@ -56,8 +56,11 @@ impl MakeDevice {
         // Ids move with the driver: the same type may be there under another one.
         let functions = self.functions().await?;
         let now = self.type_now(&functions).map_or_else(|_| self.claim().mdev_type.clone(), |t| t.id.clone());
-        let stale = found.iter().any(|m| !m.active && m.type_id.as_ref().is_some_and(|id| *id != now));
-        Ok(Sight { seen: judge(self.claim(), &now, &found), stale })
+        let other = |m: &Mdev| !m.active && m.type_id.as_ref().is_some_and(|id| *id != now);
+        // Only a device that was made before can have a definition of ours.
+        let stale = self.on_undo == OnUndo::Keep && found.iter().any(other);
+        let seen = judge(self.claim(), &now, &found);
+        Ok(Sight { seen: if stale { Seen::Partial } else { seen }, stale })
     }
 
     async fn functions(&self) -> Result<Vec<Parent>, StepError> {
@@ -152,7 +155,7 @@ fn judge(claim: &Claim, type_id: &TypeId, found: &[Mdev]) -> Seen {
     match found.iter().find(|m| m.active).or_else(here) {
         None => Seen::Absent,
         Some(m) if m.parent != claim.parent => Seen::Foreign(format!("{} exists on {}", m.uuid, m.parent)),
-        Some(m) if m.active && m.type_id.as_ref().is_some_and(|id| id != type_id) => {
+        Some(m) if m.type_id.as_ref().is_some_and(|id| id != type_id) => {
             Seen::Foreign(format!("{} exists with another type", m.uuid))
         }
         Some(m) if m.active => Seen::Done(json!({ "uuid": m.uuid, "parent": m.parent, "type_id": type_id })),
