@@ -30,6 +30,8 @@ async fn release(world: &World) {
 fn claims(c: &mut Criterion) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let world = runtime.block_on(World::new("two-m60"));
+    // What the first look at a host teaches is written once, not with every claim.
+    runtime.block_on(world.service().reload()).unwrap();
     let before = world.service().store.commits();
     runtime.block_on(claim(&world));
     let commits = world.service().store.commits() - before;

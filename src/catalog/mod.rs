@@ -15,6 +15,7 @@ pub mod accept;
 mod canonical;
 pub mod capability;
 mod document;
+mod load;
 mod lock;
 pub mod memory;
 mod names;

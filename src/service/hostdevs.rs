@@ -55,7 +55,8 @@ pub(super) fn wishes(domain: Option<&DomainDoc>, packing: Packing, scan: &HostSc
     Wishes {
         packing,
         memory_nodes: domain.and_then(|doc| doc.memory_nodes.clone()),
-        cards: parents.map(|parent| scan.card_of(&parent)).collect(),
+        // Rules about cards are about PCI ones; of a second AP matrix the check of the domain speaks.
+        cards: parents.map(|parent| scan.card_of(&parent)).filter(|card| card.pci().is_some()).collect(),
     }
 }
 

@@ -38,31 +38,32 @@ impl Service {
         }
     }
 
-    /// Keeps what a picture taught.
+    /// Keeps what a picture taught, unless another look or other settings came in between: the next one teaches it again.
     pub(super) fn learn(
         &self,
         seen: &Observation,
         settings: &Settings,
         picture: &Picture<'_>,
     ) -> Result<(), Fault> {
-        let lesson = &picture.lesson;
-        // Words that are dropped come from the settings; those of a picture of yesterday's settings are left alone.
-        let current = Arc::ptr_eq(&self.memory()?, &seen.memory) && *self.settings.now() == *settings;
-        if lesson.is_empty() || !current {
+        let current = || *self.settings.now() == *settings;
+        if picture.lesson.is_empty() || !current() {
             return Ok(());
         }
-        self.keep(lesson)?;
-        lesson.shifts.iter().for_each(|shift| self.tell_shift(shift));
-        Ok(())
+        self.keep(&picture.lesson, &seen.memory).map(drop)
     }
 
-    /// Writes a lesson, and knows it from now on.
-    pub(super) fn keep(&self, lesson: &Lesson) -> Result<(), Fault> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        self.store.learn(lesson.clone())?;
-        // Read again when it is wanted: another lesson may have been written in between.
-        *known = None;
-        Ok(())
+    /// Writes what follows from `memory`, and tells it. False if that is not what is known any more.
+    pub(super) fn keep(&self, lesson: &Lesson, memory: &Arc<Memory>) -> Result<bool, Fault> {
+        {
+            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            if !known.as_ref().is_some_and(|known| Arc::ptr_eq(known, memory)) {
+                return Ok(false);
+            }
+            self.store.learn(lesson.clone())?;
+            *known = Some(Arc::new(memory.after(lesson)));
+        }
+        lesson.shifts.iter().for_each(|shift| self.tell_shift(shift));
+        Ok(true)
     }
 
     fn tell_shift(&self, shift: &NewShift) {

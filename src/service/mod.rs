@@ -76,7 +76,7 @@ pub struct Inner {
     booking: tokio::sync::Mutex<()>,
     following: tokio::sync::Mutex<()>,
     jobs: Jobs,
-    /// `None` until it is read, and after it was written.
+    /// `None` until it is read.
     known: Mutex<Option<Arc<Memory>>>,
     changes: broadcast::Sender<Change>,
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Lock};
 use crate::config::{self, Config, ConfigErrors, Loaded};
 use crate::model::{Finding, TraitName, TypeIdentity};
 
@@ -20,19 +20,26 @@ pub struct Settings {
     /// Traits.
     pub catalog: Catalog,
     /// The lock, if there is one.
-    pub lock: Option<BTreeMap<TraitName, TypeIdentity>>,
+    pub lock: Option<Lock>,
 }
 
 impl Settings {
     /// The identity that each locked trait is pinned to.
     pub fn locked(&self) -> BTreeMap<TraitName, TypeIdentity> {
-        self.lock.clone().unwrap_or_default()
+        self.lock.as_ref().map(Lock::identities).unwrap_or_default()
     }
 }
 
-impl From<Loaded> for Settings {
-    fn from(loaded: Loaded) -> Self {
-        Self { config: loaded.config, warnings: loaded.warnings, catalog: Catalog::default(), lock: None }
+impl Settings {
+    /// Reads the traits that a configuration names.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the traits, or with the lock.
+    pub fn new(loaded: Loaded) -> Result<Self, ConfigErrors> {
+        let Loaded { config, warnings, .. } = loaded;
+        let catalog = Catalog::load(&config.traits_file)?;
+        let lock = Lock::load(&config.traits_lock)?;
+        Ok(Self { config, warnings, catalog, lock })
     }
 }
 
@@ -49,7 +56,7 @@ impl SettingsCell {
     /// # Errors
     /// All errors of the files together.
     pub fn load(path: PathBuf) -> Result<Self, ConfigErrors> {
-        let settings = Settings::from(config::load(&path)?);
+        let settings = Settings::new(config::load(&path)?)?;
         Ok(Self { path, now: RwLock::new(Arc::new(settings)) })
     }
 
@@ -58,12 +65,20 @@ impl SettingsCell {
         Arc::clone(&self.now.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// What the files say now; nothing is taken over.
+    ///
+    /// # Errors
+    /// All errors of the files together.
+    pub fn read(&self) -> Result<Settings, ConfigErrors> {
+        Settings::new(config::load(&self.path)?)
+    }
+
     /// Reads the files again. `[libvirt] uri` is only taken up by a restart; changing it is a warning.
     ///
     /// # Errors
     /// All errors of the files together; the settings in force stay.
     pub fn reload(&self) -> Result<Arc<Settings>, ConfigErrors> {
-        let fresh = Arc::new(Settings::from(config::load(&self.path)?));
+        let fresh = Arc::new(self.read()?);
         *self.now.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&fresh);
         Ok(fresh)
     }
