@@ -6,6 +6,12 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 
+mod traits;
+
+pub use self::traits::{
+    AcceptRequest, CheckDifference, HistoryLine, LeftOut, LocalType, LockView, PlanChange, PlanView,
+    TraitCheck, TraitView,
+};
 pub use crate::model::ClaimView;
 use crate::model::{
     DeviceApi, DisplayWish, Fault, Finding, Framework, InstanceUuid, InventoryRecord, Job, JobId, MdevUuid,
@@ -246,6 +252,18 @@ pub trait UseCases: Send + Sync + Debug {
     async fn reload(&self) -> Result<Vec<Finding>, Fault>;
     /// The configuration in force, as TOML.
     async fn config_text(&self) -> Result<String, Fault>;
+    /// Every trait of `traits.toml`, where it stands and what became of it.
+    async fn traits(&self) -> Result<Vec<TraitView>, Fault>;
+    /// Writes the lock: what is locked stays, what is not and stands well is added.
+    async fn trait_lock(&self) -> Result<LockView, Fault>;
+    /// Compares this host with its lock.
+    async fn trait_check(&self) -> Result<TraitCheck, Fault>;
+    /// Takes what a drifted trait, or enabled type, is now for what it shall be. The traits afterwards.
+    async fn trait_accept(&self, request: AcceptRequest) -> Result<Vec<TraitView>, Fault>;
+    /// What the traits of this host are bound to, as a document for other hosts.
+    async fn trait_export(&self) -> Result<String, Fault>;
+    /// What this configuration, or the files as they are now, would change.
+    async fn plan(&self, config: Option<String>) -> Result<PlanView, Fault>;
     /// Changes from now on.
     fn changes(&self) -> broadcast::Receiver<Change>;
 }

@@ -14,8 +14,10 @@ mod launch;
 mod lifecycle;
 mod observe;
 mod picture;
+mod planning;
 mod recover;
 mod settings;
+mod traits;
 mod use_cases;
 mod views;
 

@@ -65,6 +65,12 @@ impl SettingsCell {
         Arc::clone(&self.now.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Has another lock in force, which is on disk already.
+    pub(super) fn take_lock(&self, lock: Lock) {
+        let mut now = self.now.write().unwrap_or_else(PoisonError::into_inner);
+        *now = Arc::new(Settings { lock: Some(lock), ..Settings::clone(&now) });
+    }
+
     /// What the files say now; nothing is taken over.
     ///
     /// # Errors

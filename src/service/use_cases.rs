@@ -5,8 +5,8 @@ use tokio::sync::broadcast;
 
 use super::Service;
 use super::api::{
-    Accepted, Change, ClaimRequest, DeviceView, InstanceView, MdevView, SpawnRequest, SpawnResult,
-    StatusView, UseCases,
+    AcceptRequest, Accepted, Change, ClaimRequest, DeviceView, InstanceView, LockView, MdevView, PlanView,
+    SpawnRequest, SpawnResult, StatusView, TraitCheck, TraitView, UseCases,
 };
 use super::observe::{Observation, Usage};
 use super::views;
@@ -133,6 +133,30 @@ impl UseCases for Service {
 
     async fn config_text(&self) -> Result<String, Fault> {
         Ok(crate::config::to_toml(&self.settings.now().config))
+    }
+
+    async fn traits(&self) -> Result<Vec<TraitView>, Fault> {
+        self.list_traits().await
+    }
+
+    async fn trait_lock(&self) -> Result<LockView, Fault> {
+        self.write_lock().await
+    }
+
+    async fn trait_check(&self) -> Result<TraitCheck, Fault> {
+        self.check_traits().await
+    }
+
+    async fn trait_accept(&self, request: AcceptRequest) -> Result<Vec<TraitView>, Fault> {
+        self.accept(request).await
+    }
+
+    async fn trait_export(&self) -> Result<String, Fault> {
+        self.export_traits().await
+    }
+
+    async fn plan(&self, config: Option<String>) -> Result<PlanView, Fault> {
+        self.compare(config.as_deref()).await
     }
 
     fn changes(&self) -> broadcast::Receiver<Change> {
