@@ -263,6 +263,10 @@ pub struct SpawnArgs {
     #[arg(value_name = "DOMAIN.xml")]
     pub domain: String,
     /// Flavor extra specs, key=value separated by commas
+    ///
+    /// resources{S}:CLASS=N, trait{S}:NAME=required|forbidden, required{S}=NAME,!NAME or required{S}=in:NAME,NAME (one of
+    /// them), group_policy=isolate|none, numa=required|preferred|ignore. {S} is nothing, a number or a word: keys with the
+    /// same one make a group.
     #[arg(long, value_name = "SPECS", value_parser = NonEmptyStringValueParser::new())]
     pub flavor: String,
     /// Whether the guest's console shows the first device
@@ -286,6 +290,10 @@ pub struct ClaimArgs {
     #[arg(long, default_value = "", hide_default_value = true)]
     pub name: String,
     /// Flavor extra specs, key=value separated by commas
+    ///
+    /// resources{S}:CLASS=N, trait{S}:NAME=required|forbidden, required{S}=NAME,!NAME or required{S}=in:NAME,NAME (one of
+    /// them), group_policy=isolate|none, numa=required|preferred|ignore. {S} is nothing, a number or a word: keys with the
+    /// same one make a group.
     #[arg(long, value_name = "SPECS", value_parser = NonEmptyStringValueParser::new())]
     pub flavor: String,
     /// How.

@@ -156,7 +156,9 @@ fn spawn(xml: String) -> SpawnRequest {
 /// 32, 1, 7 and 8: the same domains, spawned by us.
 #[tokio::test]
 async fn a_vm_is_called_what_it_is_called() {
-    let host = Setup::new(NAMES).toml(enabled()).start().await;
+    // shell.xml names a slice of the one card and gets a second one.
+    let several = format!("{}[mdev.nvidia-231]\nseveral_per_vm = true\n", enabled());
+    let host = Setup::new(NAMES).toml(&several).start().await;
     for (file, name) in FILES {
         let xml = case_text(&format!("32-hostile-names/domains/{file}.xml"));
         let spawned = host.service().spawn(spawn(xml.clone())).await;

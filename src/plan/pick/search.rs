@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::config::Packing;
-use crate::model::{Group, ParentAddr, Request};
+use crate::model::{DeviceApi, Group, ParentAddr, Request};
 use crate::plan::capacity::ParentCapacity;
 
 use super::fit::misfit;
@@ -189,7 +189,8 @@ fn places<'a>(parents: &'a [ParentCapacity<'a>], wishes: &Wishes) -> Vec<Place<'
     let mut cards: BTreeMap<ParentAddr, usize> = BTreeMap::new();
     let mut place = |(index, cap): (usize, &'a ParentCapacity<'a>)| {
         let card = cap.assigned.parent.card();
-        let named = wishes.cards.contains(&card);
+        // A second AP matrix is refused by name where the XML is written.
+        let named = cap.assigned.mdev_type.device_api != DeviceApi::VfioAp && wishes.cards.contains(&card);
         let next = cards.len();
         let card = *cards.entry(card).or_insert(next);
         Place { cap, index, card, one_per_vm: cap.one_per_vm(), named }

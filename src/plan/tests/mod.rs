@@ -1,6 +1,7 @@
 //! Tables for capacity and pick on hosts built by hand.
 
 mod capacity;
+mod oracle;
 mod pick;
 mod wishes;
 
