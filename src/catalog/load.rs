@@ -11,7 +11,7 @@ impl Catalog {
     /// # Errors
     /// Everything that is wrong with it.
     pub fn load(path: &Path) -> Result<Self, ConfigErrors> {
-        let parsed = read(path, MAX_FILE_BYTES, |text, origin| Self::parse(text, origin))?;
+        let parsed = read(path, MAX_FILE_BYTES, Self::parse)?;
         Ok(parsed.unwrap_or_default())
     }
 }
@@ -22,7 +22,7 @@ impl Lock {
     /// # Errors
     /// Everything that is wrong with it.
     pub fn load(path: &Path) -> Result<Option<Self>, ConfigErrors> {
-        read(path, MAX_LOCK_BYTES, |text, origin| Self::parse(text, origin))
+        read(path, MAX_LOCK_BYTES, Self::parse)
     }
 }
 

@@ -15,6 +15,7 @@ pub mod accept;
 mod canonical;
 pub mod capability;
 mod document;
+mod export;
 mod load;
 mod lock;
 pub mod memory;
@@ -32,6 +33,7 @@ use serde::{Deserialize, Serialize};
 use crate::model::{Framework, MdevType, Parent, TraitName, TypeIdentity};
 
 pub use canonical::{Digest, canonical, digest};
+pub use export::{Export, Exported, LockMark, MAX_EXPORT_BYTES};
 pub use lock::{Acceptance, Accepted, Lock, Locked, MAX_LOCK_BYTES};
 pub use names::{standard_traits, trait_name};
 

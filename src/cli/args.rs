@@ -68,6 +68,9 @@ pub enum Command {
     /// Show the health of the daemon in one screen
     #[command(after_help = ex::STATUS)]
     Status,
+    /// Check what this host needs, with a fix for each failure
+    #[command(after_help = ex::DOCTOR)]
+    Doctor,
     /// Look at devices that can be sliced
     #[command(subcommand, after_help = ex::DEVICE)]
     Device(DeviceCommand),
@@ -77,6 +80,16 @@ pub enum Command {
     /// Show what each resource provider has
     #[command(after_help = ex::INVENTORY)]
     Inventory,
+    /// Look at traits, lock them, compare and accept what they mean
+    #[command(subcommand, after_help = ex::TRAIT)]
+    Trait(TraitCommand),
+    /// Show what a configuration would change; nothing is touched
+    #[command(after_help = ex::PLAN)]
+    Plan {
+        /// A configuration, instead of the daemon's own files as they are now
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+    },
     /// Look at the virtual machines in the books
     #[command(subcommand, after_help = ex::INSTANCE)]
     Instance(InstanceCommand),
@@ -157,6 +170,43 @@ pub enum TypeCommand {
     /// List them, each with the devices that offer it
     #[command(after_help = ex::TYPE)]
     List,
+}
+
+/// `trait ...`.
+#[derive(Debug, Subcommand)]
+pub enum TraitCommand {
+    /// List them, each with what it is on this host
+    #[command(after_help = ex::TRAIT)]
+    List,
+    /// Show one, with its history
+    #[command(after_help = ex::TRAIT)]
+    Show {
+        /// Its name
+        #[arg(value_name = "TRAIT")]
+        name: String,
+    },
+    /// Write the lock: pin each trait that stands well to what it means now
+    #[command(after_help = ex::TRAIT_LOCK)]
+    Lock,
+    /// Compare this host with its lock; exit code 5 if they differ
+    #[command(after_help = ex::TRAIT_LOCK)]
+    Check,
+    /// Take what a drifted trait, or enabled type, is now for what it shall be
+    #[command(after_help = ex::TRAIT_ACCEPT)]
+    Accept {
+        /// A trait, or a key of enabled_mdev_types
+        #[arg(value_name = "TRAIT")]
+        word: String,
+        /// Why; kept in the history
+        #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
+        reason: String,
+        /// The device whose type is taken, where devices differ
+        #[arg(long, value_name = "ADDRESS")]
+        parent: Option<String>,
+    },
+    /// Print what the traits of this host mean, for `trait verify` on any host
+    #[command(after_help = ex::TRAIT_EXPORT)]
+    Export,
 }
 
 /// `instance ...`.

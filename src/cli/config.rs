@@ -41,6 +41,18 @@ pub fn show(toml: String, output: Output) -> Result<(), Stop> {
     output.print(&Shown(toml))
 }
 
+/// A file and its drop-ins as one text, checked.
+///
+/// # Errors
+/// `InvalidMdevConfig` with everything that is wrong, or the file is not there.
+pub fn as_toml(file: &Path) -> Result<String, Stop> {
+    if !file.exists() {
+        let message = format!("{}: there is no such file", file.display().to_string().escape_debug());
+        return Err(Fault::new(FaultKind::InvalidMdevConfig, message).into());
+    }
+    Ok(config::to_toml(&config::load(file).map_err(Fault::from)?.config))
+}
+
 /// `config import-nova`: the configuration, and a draft of its traits if a file is named for it.
 ///
 /// # Errors

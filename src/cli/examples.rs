@@ -66,6 +66,38 @@ Examples:
   mdevirtctl stop web-01
   mdevirtctl stop web-01 --json";
 
+pub(super) const DOCTOR: &str = "\
+Examples:
+  mdevirtctl doctor
+  mdevirtctl doctor --json | jq -r '.[] | select(.ok | not) | .fix'";
+
+pub(super) const PLAN: &str = "\
+Examples:
+  mdevirtctl plan
+  mdevirtctl plan --config ./mdevirt.toml
+  mdevirtctl plan --json | jq '.changes | length'";
+
+pub(super) const TRAIT: &str = "\
+Examples:
+  mdevirtctl trait list
+  mdevirtctl trait show CUSTOM_GOLD
+  mdevirtctl trait list --json | jq -r '.[] | select(.state != \"ok\") | .name'";
+
+pub(super) const TRAIT_LOCK: &str = "\
+Examples:
+  mdevirtctl trait lock
+  mdevirtctl trait check
+  mdevirtctl trait check --json | jq '.differences'";
+
+pub(super) const TRAIT_ACCEPT: &str = "\
+Examples:
+  mdevirtctl trait accept CUSTOM_GOLD --reason 'driver 580 calls it so'
+  mdevirtctl trait accept 'GRID T4-2Q' --reason 'renamed by the vendor' --parent 0000:3b:00.0";
+
+pub(super) const TRAIT_EXPORT: &str = "\
+Examples:
+  mdevirtctl trait export > $(hostname).json";
+
 pub(super) const JOB: &str = "\
 Examples:
   mdevirtctl job list

@@ -14,6 +14,7 @@
 pub mod args;
 pub mod books;
 pub mod config;
+mod doctor;
 mod examples;
 pub mod generate;
 pub mod hardware;
@@ -24,5 +25,6 @@ pub mod output;
 pub mod run;
 pub mod session;
 pub mod table;
+mod traits;
 
 pub use run::main;

@@ -61,6 +61,14 @@ impl Output {
         text(&format!("{shown}\n"))
     }
 
+    /// Prints a text as it is.
+    ///
+    /// # Errors
+    /// As [`Output::print`].
+    pub fn print_document(self, document: &str) -> Result<(), Stop> {
+        text(document)
+    }
+
     /// Prints a failure on standard error.
     pub fn failure(self, fault: &Fault) {
         let shown = if self.json { format!("{}\n", json!({ "error": fault })) } else { failure_text(fault) };

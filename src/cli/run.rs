@@ -6,13 +6,14 @@ use clap::Parser;
 
 use super::args::{
     ClaimCommand, Cli, Command, ConfigCommand, DeviceCommand, HookCommand, InstanceCommand, JobCommand,
-    TypeCommand,
+    TraitCommand, TypeCommand,
 };
 use super::output::{Output, Stop};
 use super::session::Session;
-use super::{books, config, generate, hardware, monitor, operate};
-use crate::dbus::Bus;
-use crate::model::{Fault, FaultKind, OpKind};
+use super::{books, config, doctor, generate, hardware, monitor, operate, traits};
+use crate::dbus::{Bus, Client};
+use crate::model::{Fault, FaultKind, InvalidName, OpKind};
+use crate::service::api::AcceptRequest;
 
 /// The program.
 pub fn main() -> ExitCode {
@@ -44,6 +45,9 @@ fn run(cli: Cli, bus: &Bus, output: Output) -> Result<(), Stop> {
         }
         Command::Config(ConfigCommand::Show { default: false })
         | Command::Status
+        | Command::Doctor
+        | Command::Trait(_)
+        | Command::Plan { .. }
         | Command::Device(_)
         | Command::Type(_)
         | Command::Inventory
@@ -81,6 +85,12 @@ async fn talk(cli: Cli, bus: &Bus, output: Output) -> Result<(), Stop> {
     let client = session.client();
     match cli.command {
         Command::Status => output.print(&client.status().await?),
+        Command::Doctor => doctor::doctor(client, output).await,
+        Command::Trait(command) => of_traits(client, command, output).await,
+        Command::Plan { config: None } => output.print(&client.plan(None).await?),
+        Command::Plan { config: Some(file) } => {
+            output.print(&client.plan(Some(&config::as_toml(&file)?)).await?)
+        }
         Command::Device(DeviceCommand::List) => output.print(&client.devices().await?),
         Command::Device(DeviceCommand::Show { device }) => {
             output.print(&hardware::find_device(client.devices().await?, &device)?)
@@ -111,5 +121,24 @@ async fn talk(cli: Cli, bus: &Bus, output: Output) -> Result<(), Stop> {
         | Command::Completions { .. }
         | Command::Hook(_)
         | Command::Man { .. } => Ok(()),
+    }
+}
+
+async fn of_traits(client: &Client, command: TraitCommand, output: Output) -> Result<(), Stop> {
+    match command {
+        TraitCommand::List => output.print(&client.traits().await?),
+        TraitCommand::Show { name } => output.print(&traits::find_trait(client.traits().await?, &name)?),
+        TraitCommand::Lock => output.print(&client.trait_lock().await?),
+        TraitCommand::Check => {
+            let check = client.trait_check().await?;
+            output.print(&check)?;
+            Ok(traits::verdict(&check)?)
+        }
+        TraitCommand::Accept { word, reason, parent } => {
+            let parent =
+                parent.map(|text| text.parse()).transpose().map_err(|e: InvalidName| Fault::from(e))?;
+            output.print(&client.trait_accept(&AcceptRequest { word, reason, parent }).await?)
+        }
+        TraitCommand::Export => output.print_document(&client.trait_export().await?),
     }
 }

@@ -14,7 +14,10 @@ use super::json::{self, Record};
 use super::proxy::ManagerProxy;
 use super::{options, path};
 use crate::model::{DisplayWish, Fault, FaultKind, Finding, InventoryRecord, Job, JobId};
-use crate::service::api::{ClaimRequest, DeviceView, InstanceView, SpawnRequest, SpawnResult, StatusView};
+use crate::service::api::{
+    AcceptRequest, ClaimRequest, DeviceView, InstanceView, LockView, PlanView, SpawnRequest, SpawnResult,
+    StatusView, TraitCheck, TraitView,
+};
 
 /// A connection to the daemon. The daemon itself need not be there until a call is made.
 #[derive(Debug, Clone)]
@@ -171,6 +174,57 @@ impl Client {
     /// As [`Client::status`].
     pub async fn config_text(&self) -> Result<String, Fault> {
         Ok(self.manager.config().await?)
+    }
+
+    /// What a configuration, or the daemon's files as they are now, would change.
+    ///
+    /// # Errors
+    /// `InvalidMdevConfig`.
+    pub async fn plan(&self, config: Option<&str>) -> Result<PlanView, Fault> {
+        let options = config.map(|text| ("config".to_owned(), json!(text))).into_iter().collect();
+        one(self.manager.plan(sent(&options)?).await)
+    }
+
+    /// Every trait.
+    ///
+    /// # Errors
+    /// As [`Client::status`].
+    pub async fn traits(&self) -> Result<Vec<TraitView>, Fault> {
+        list(self.manager.traits().await)
+    }
+
+    /// Has the lock written.
+    ///
+    /// # Errors
+    /// `StoreUnavailable` if the file cannot be written.
+    pub async fn trait_lock(&self) -> Result<LockView, Fault> {
+        one(self.manager.trait_lock().await)
+    }
+
+    /// The host against its lock.
+    ///
+    /// # Errors
+    /// As [`Client::status`].
+    pub async fn trait_check(&self) -> Result<TraitCheck, Fault> {
+        one(self.manager.trait_check().await)
+    }
+
+    /// Takes another identity; the traits afterwards.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub async fn trait_accept(&self, request: &AcceptRequest) -> Result<Vec<TraitView>, Fault> {
+        let mut options = Map::from_iter([("reason".to_owned(), json!(request.reason))]);
+        options.extend(request.parent.as_ref().map(|parent| ("parent".to_owned(), json!(parent))));
+        list(self.manager.trait_accept(&request.word, sent(&options)?).await)
+    }
+
+    /// The traits of this host as a document.
+    ///
+    /// # Errors
+    /// As [`Client::status`].
+    pub async fn trait_export(&self) -> Result<String, Fault> {
+        Ok(self.manager.trait_export().await?)
     }
 
     /// Events from now on: to be called before the call whose job is waited for.

@@ -208,6 +208,52 @@ impl Manager {
         Ok(clean(&self.service.config_text().await?))
     }
 
+    /// What the configuration in option `config`, or without it the files as they are now, would change; nothing is touched.
+    #[zbus(out_args("plan"))]
+    async fn plan(&self, options: Record) -> Result<Record, WireFault> {
+        let config = options::plan_config(&options)?;
+        Ok(json::to_record(&self.service.plan(config).await?)?)
+    }
+
+    /// Every trait of `traits.toml`; keys as in `trait list --json`.
+    #[zbus(out_args("traits"))]
+    async fn traits(&self) -> Result<Vec<Record>, WireFault> {
+        Ok(json::to_records(&self.service.traits().await?)?)
+    }
+
+    /// Writes the lock; what it pins.
+    #[zbus(out_args("lock"), proxy(allow_interactive_auth))]
+    async fn trait_lock(&self, #[zbus(header)] header: Header<'_>) -> Result<Record, WireFault> {
+        self.authority.check(&header).await?;
+        Ok(json::to_record(&self.service.trait_lock().await?)?)
+    }
+
+    /// This host against its lock; keys as in `trait check --json`.
+    #[zbus(out_args("check"))]
+    async fn trait_check(&self) -> Result<Record, WireFault> {
+        Ok(json::to_record(&self.service.trait_check().await?)?)
+    }
+
+    /// Takes what a drifted trait or enabled type is now. Options `reason`, and `parent` where parents differ. The traits
+    /// afterwards.
+    #[zbus(out_args("traits"), proxy(allow_interactive_auth))]
+    async fn trait_accept(
+        &self,
+        word: &str,
+        options: Record,
+        #[zbus(header)] header: Header<'_>,
+    ) -> Result<Vec<Record>, WireFault> {
+        let request = options::accept_request(word, &options)?;
+        self.authority.check(&header).await?;
+        Ok(json::to_records(&self.service.trait_accept(request).await?)?)
+    }
+
+    /// What the traits of this host are bound to, as a JSON document for other hosts.
+    #[zbus(out_args("document"))]
+    async fn trait_export(&self) -> Result<String, WireFault> {
+        Ok(self.service.trait_export().await?)
+    }
+
     /// Version of the daemon.
     #[zbus(property(emits_changed_signal = "const"))]
     fn version(&self) -> String {

@@ -5,7 +5,7 @@ use zbus::Variant;
 
 use super::json::{self, Limits, Record, shown};
 use crate::model::{DisplayWish, Fault, FaultKind, InvalidName};
-use crate::service::api::{ClaimRequest, SpawnRequest};
+use crate::service::api::{AcceptRequest, ClaimRequest, SpawnRequest};
 pub use crate::xml::MAX_BYTES as MAX_DOMAIN_XML_BYTES;
 
 /// Everything but the domain XML.
@@ -59,6 +59,29 @@ pub fn operation_id(record: &Record) -> Result<Option<String>, Fault> {
 /// `InvalidRequest` naming the key.
 pub fn display(record: &Record) -> Result<DisplayWish, Fault> {
     Options::read(record, &["display"])?.display()
+}
+
+/// The options of `Plan`.
+///
+/// # Errors
+/// `InvalidRequest` naming the key.
+pub fn plan_config(record: &Record) -> Result<Option<String>, Fault> {
+    Options::read(record, &["config"])?.text("config")
+}
+
+/// The arguments of `TraitAccept`.
+///
+/// # Errors
+/// `InvalidRequest` naming the key.
+pub fn accept_request(word: &str, record: &Record) -> Result<AcceptRequest, Fault> {
+    check_length("word", word)?;
+    let mut options = Options::read(record, &["reason", "parent"])?;
+    let parent = options.text("parent")?.map(|text| text.parse());
+    Ok(AcceptRequest {
+        word: word.to_owned(),
+        reason: options.required("reason")?,
+        parent: parent.transpose().map_err(|err: InvalidName| named("parent", &err))?,
+    })
 }
 
 /// A domain XML that is an argument of its own.

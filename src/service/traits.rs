@@ -103,12 +103,13 @@ impl Service {
             Some((name, binding)) => {
                 let resolved = &picture.resolution[name];
                 let around = (&*seen.memory, &seen.scan);
-                let taken = accept_trait(name, binding, resolved, wish, around).map_err(refusal)?;
+                let taken =
+                    accept_trait(name, binding, resolved, wish, around).map_err(|err| refusal(&err))?;
                 self.accept_in_lock(&settings, name, &taken.0, wish.reason)?;
                 taken.1
             }
             None if settings.config.enabled.iter().any(|rule| rule.key == request.word) => {
-                accept_type(&request.word, wish, &seen.memory, &seen.scan).map_err(refusal)?
+                accept_type(&request.word, wish, &seen.memory, &seen.scan).map_err(|err| refusal(&err))?
             }
             None => {
                 let text = format!("accept {:?}: it is neither a trait nor an enabled type", request.word);
@@ -150,12 +151,14 @@ impl Service {
             .iter()
             .map(|(name, resolved)| (name.clone(), (resolved.state, resolved.identity.clone())))
             .collect();
-        Ok(Export::of(&self.host_name, settings.lock.as_ref(), &traits).to_string())
+        let export = Export::of(&self.host_name, settings.lock.as_ref(), &traits);
+        let text = serde_json::to_string_pretty(&export);
+        text.map(|text| text + "\n").map_err(|err| Fault::new(FaultKind::Internal, err.to_string()))
     }
 }
 
-fn refusal(err: AcceptError) -> Fault {
-    let kind = match &err {
+fn refusal(err: &AcceptError) -> Fault {
+    let kind = match err {
         AcceptError::NotDrifted(..) | AcceptError::Several { .. } => FaultKind::InvalidRequest,
         AcceptError::NotThere { .. } => FaultKind::NoSuchParent,
     };

@@ -7,7 +7,8 @@ use mdevirt::model::{
     DisplayWish, Fault, FaultKind, Finding, InstanceUuid, InventoryRecord, Job, JobId, OpKind, SagaState,
 };
 use mdevirt::service::api::{
-    Accepted, Change, ClaimRequest, DeviceView, InstanceView, SpawnRequest, SpawnResult, StatusView, UseCases,
+    AcceptRequest, Accepted, Change, ClaimRequest, DeviceView, InstanceView, LockView, PlanView,
+    SpawnRequest, SpawnResult, StatusView, TraitCheck, TraitView, UseCases,
 };
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
@@ -253,6 +254,36 @@ impl UseCases for Fake {
     async fn config_text(&self) -> Result<String, Fault> {
         self.ask("config".to_owned())?;
         Ok(sample::CONFIG.to_owned())
+    }
+
+    async fn traits(&self) -> Result<Vec<TraitView>, Fault> {
+        self.ask("traits".to_owned())?;
+        Ok(sample::traits())
+    }
+
+    async fn trait_lock(&self) -> Result<LockView, Fault> {
+        self.ask("trait lock".to_owned())?;
+        Ok(sample::lock())
+    }
+
+    async fn trait_check(&self) -> Result<TraitCheck, Fault> {
+        self.ask("trait check".to_owned())?;
+        Ok(sample::trait_check())
+    }
+
+    async fn trait_accept(&self, request: AcceptRequest) -> Result<Vec<TraitView>, Fault> {
+        self.ask(format!("accept {}", serde_json::to_string(&request).expect("json")))?;
+        Ok(sample::traits())
+    }
+
+    async fn trait_export(&self) -> Result<String, Fault> {
+        self.ask("trait export".to_owned())?;
+        Ok("{\"version\": 1}\n".to_owned())
+    }
+
+    async fn plan(&self, config: Option<String>) -> Result<PlanView, Fault> {
+        self.ask(format!("plan {config:?}"))?;
+        Ok(sample::plan())
     }
 
     fn changes(&self) -> broadcast::Receiver<Change> {

@@ -1,7 +1,9 @@
 //! What the fake service has: two cards, one slice of ours in use, one of somebody else.
 
 use mdevirt::model::{Finding, FindingKind, InventoryRecord};
-use mdevirt::service::api::{ClaimView, DeviceView, InstanceView, MdevView, StatusView};
+use mdevirt::service::api::{
+    ClaimView, DeviceView, InstanceView, LockView, MdevView, PlanView, StatusView, TraitCheck, TraitView,
+};
 use serde_json::{Value, json};
 
 pub const INSTANCE: &str = "11111111-2222-4333-8444-555555555555";
@@ -95,3 +97,55 @@ pub fn status() -> StatusView {
 
 pub const CONFIG: &str =
     "[libvirt]\nuri = \"qemu:///system\"\n\n[devices]\nenabled_mdev_types = [\"nvidia-746\"]\n";
+
+fn identity(name: &str, mib: u32) -> Value {
+    json!({
+        "vendor_id": 0x10de, "device_id": null, "name": name, "type_id": null, "device_api": "vfio-pci",
+        "framebuffer_mib": mib, "heads": 4, "max_resolution": "7680x4320"
+    })
+}
+
+/// One that stands well after a renumbering, and one that drifted.
+pub fn traits() -> Vec<TraitView> {
+    let line = json!({
+        "at_usec": 1_764_500_000_000_000_i64, "parent": "0000:84:00.0", "kind": "renumbered",
+        "was": "nvidia-700", "now": "nvidia-746", "reason": ""
+    });
+    value(json!([
+        {"name": "CUSTOM_GOLD", "type_name": "NVIDIA A2-8Q", "identity": identity("NVIDIA A2-8Q", 8192),
+         "local_types": [], "state": "drift", "locked": true, "history": [],
+         "reason": "CUSTOM_GOLD was NVIDIA A2-8Q, and on 0000:85:00.0 it is NVIDIA A2-8C now"},
+        {"name": "CUSTOM_SMALL", "type_name": "NVIDIA A2-4Q", "identity": identity("NVIDIA A2-4Q", 4096),
+         "local_types": [{"parent": "0000:84:00.0", "id": "nvidia-746"}, {"parent": "0000:85:00.0", "id": "nvidia-746"}],
+         "state": "ok", "locked": true, "reason": "", "history": [line]}
+    ]))
+}
+
+pub fn lock() -> LockView {
+    value(json!({
+        "path": "/etc/mdevirt/traits.lock", "revision": 3, "traits": 2,
+        "digest": "5feceb66ffc86f38d952786c6d696c79c2dbc239dd4e91b46729d73a27fb57e9",
+        "left_out": [{"trait": "CUSTOM_NEW", "reason": "no parent of this host offers NVIDIA A2-16Q"}]
+    }))
+}
+
+pub fn trait_check() -> TraitCheck {
+    value(json!({
+        "agree": false, "lock": lock(),
+        "differences": [{
+            "trait": "CUSTOM_GOLD", "state": "drift", "locked": identity("NVIDIA A2-8Q", 8192),
+            "found": [identity("NVIDIA A2-8C", 8192)], "reason": "CUSTOM_GOLD was NVIDIA A2-8Q, and is NVIDIA A2-8C now"
+        }]
+    }))
+}
+
+pub fn plan() -> PlanView {
+    value(json!({
+        "changes": [
+            {"kind": "provider", "name": "h_pci_0000_84_00_0", "field": "total", "from": "4", "to": "8"},
+            {"kind": "provider", "name": "h_pci_0000_85_00_0", "field": "", "from": "total 4", "to": null},
+            {"kind": "trait", "name": "CUSTOM_NEW", "field": "", "from": null, "to": "state ok"}
+        ],
+        "findings": []
+    }))
+}
