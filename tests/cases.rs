@@ -46,3 +46,5 @@ mod kinds;
 mod names;
 #[path = "cases_run/others.rs"]
 mod others;
+#[path = "cases_run/upgrade.rs"]
+mod upgrade;

@@ -202,6 +202,12 @@ fn state_dir() -> TempDir {
 }
 
 impl Remains {
+    /// The next daemon with the same state directory on another host: its hardware or driver was replaced meanwhile.
+    pub fn rise_on(self, sim: Arc<SimHost>) -> World {
+        assert_eq!(self.store.strong_count(), 0, "a task of the earlier daemon is still alive");
+        World::open(self.dir, sim.clone(), host(sim), &self.config, Arc::default())
+    }
+
     /// The next daemon on the same host with the same state directory; `arm` sets its fail points.
     pub async fn rise(self, arm: impl FnOnce(&FailPoints)) -> World {
         assert_eq!(self.store.strong_count(), 0, "a task of the earlier daemon is still alive");
