@@ -6,6 +6,8 @@ import shlex
 from rig.wait import until
 
 CONFIG = "/etc/mdevirt/mdevirt.toml"
+TRAITS = "/etc/mdevirt/traits.toml"
+LOCK = "/etc/mdevirt/traits.lock"
 DROP_IN = "/run/systemd/system/mdevirtd.service.d/rig.conf"
 
 
@@ -15,11 +17,13 @@ class Daemon:
     def __init__(self, vm):
         self.vm = vm
 
-    def fresh(self, config, fail_points="", start=True):
-        """Starts it with empty books on this configuration; `fail_points` as in MDEVIRT_FAILPOINTS."""
+    def fresh(self, config, fail_points="", start=True, traits=""):
+        """Starts it with empty books on this configuration, traits.toml and no lock; `fail_points` as in MDEVIRT_FAILPOINTS."""
         self.vm.run("systemctl stop mdevirtd; systemctl reset-failed mdevirtd || true; rm -rf /var/lib/mdevirt/*")
         self.arm(fail_points)
         self.vm.write(CONFIG, config)
+        self.vm.run(f"rm -f {LOCK}")
+        self.vm.write(TRAITS, traits)
         if start:
             self.vm.run("systemctl start mdevirtd", timeout=300)
 
@@ -60,6 +64,11 @@ class Daemon:
     def inventory(self):
         """`inventory --json` by parent."""
         return {record["parent"]: record for record in self.json("inventory")}
+
+    def trait(self, name):
+        """One line of `trait list --json`."""
+        (found,) = [one for one in self.json("trait list") if one["name"] == name]
+        return found
 
     def until_answers(self):
         """Waits until the daemon of the moment answers."""
