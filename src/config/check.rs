@@ -33,6 +33,7 @@ pub(super) fn check(layer: Layer, origin: &str, problems: &mut Problems) -> Chec
         unlisted: layer.unlisted.unwrap_or_default(),
         traits_file: layer.traits_file.unwrap_or(fallback.traits_file),
         traits_lock: layer.traits_lock.unwrap_or(fallback.traits_lock),
+        automatic: layer.automatic.unwrap_or(fallback.automatic),
         packing: layer.packing.unwrap_or_default(),
         on_release: layer.on_release.unwrap_or_default(),
     };

@@ -8,7 +8,7 @@ use crate::text::{ConfigError, MAX_FILE_BYTES, Problems, Reader, Spot, Value, ty
 
 use super::layer::{Layer, TypeTable};
 use super::word::{absolute_path, libvirt_uri, trait_name};
-use super::{OnRelease, Packing, Unlisted};
+use super::{Automatic, OnRelease, Packing, Unlisted};
 
 /// Reads one file; what is wrong goes to `problems`.
 pub(super) fn read(text: &str, origin: &str, problems: &mut Problems) -> Layer {
@@ -31,7 +31,7 @@ fn section(reader: &mut Reader<'_>, name: &'static str, spot: &Spot, value: &Val
     let known: &[&'static str] = match name {
         "libvirt" => &["uri"],
         "devices" => &["enabled_mdev_types", "unlisted"],
-        "traits" => &["file", "lock"],
+        "traits" => &["file", "lock", "automatic"],
         _ => &["packing", "on_release"],
     };
     reader.keys(&Arc::from(name), table, known, |reader, spot, value| match spot.key {
@@ -40,6 +40,10 @@ fn section(reader: &mut Reader<'_>, name: &'static str, spot: &Spot, value: &Val
         "unlisted" => layer.unlisted = reader.word(&spot, value, Unlisted::ALL, Unlisted::as_str),
         "file" => layer.traits_file = reader.read(&spot, value, absolute_path),
         "lock" => layer.traits_lock = reader.read(&spot, value, absolute_path),
+        "automatic" => {
+            let list = reader.list(&spot, value, str::parse::<Automatic>);
+            layer.automatic = list.map(|all| all.into_iter().map(|at| at.value).collect());
+        }
         "packing" => layer.packing = reader.word(&spot, value, Packing::ALL, Packing::as_str),
         _ => layer.on_release = reader.word(&spot, value, OnRelease::ALL, OnRelease::as_str),
     });

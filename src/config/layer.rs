@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::model::{ParentAddr, ResourceClass, TraitName};
 use crate::text::{At, Spot};
 
-use super::{OnRelease, Packing, Unlisted};
+use super::{Automatic, OnRelease, Packing, Unlisted};
 
 /// One file; what it does not say is `None`.
 #[derive(Debug, Default)]
@@ -16,6 +16,7 @@ pub(super) struct Layer {
     pub(super) unlisted: Option<Unlisted>,
     pub(super) traits_file: Option<PathBuf>,
     pub(super) traits_lock: Option<PathBuf>,
+    pub(super) automatic: Option<BTreeSet<Automatic>>,
     pub(super) packing: Option<Packing>,
     pub(super) on_release: Option<OnRelease>,
     /// By type, as the type is written.
@@ -78,6 +79,7 @@ impl Layer {
             unlisted: later.unlisted.or(self.unlisted),
             traits_file: later.traits_file.or(self.traits_file),
             traits_lock: later.traits_lock.or(self.traits_lock),
+            automatic: later.automatic.or(self.automatic),
             packing: later.packing.or(self.packing),
             on_release: later.on_release.or(self.on_release),
             types: self.types,

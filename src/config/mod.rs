@@ -59,6 +59,8 @@ pub struct Config {
     pub traits_file: PathBuf,
     /// `[traits] lock`.
     pub traits_lock: PathBuf,
+    /// `[traits] automatic`.
+    pub automatic: BTreeSet<Automatic>,
     /// `[policy] packing`.
     pub packing: Packing,
     /// `[policy] on_release`.
@@ -74,6 +76,7 @@ impl Default for Config {
             unlisted: Unlisted::default(),
             traits_file: PathBuf::from("/etc/mdevirt/traits.toml"),
             traits_lock: PathBuf::from("/etc/mdevirt/traits.lock"),
+            automatic: BTreeSet::from([Automatic::Capabilities]),
             packing: Packing::default(),
             on_release: OnRelease::default(),
         }
@@ -110,6 +113,18 @@ text_enum!(
         Default = "default",
         /// Nothing.
         Ignore = "ignore",
+    }
+);
+
+text_enum!(
+    /// Traits that providers get without a line in `traits.toml`.
+    Automatic, "kind of automatic trait" {
+        /// What the type can do: displays, CUDA, graphics interfaces.
+        Capabilities = "capabilities",
+        /// The licence series of NVIDIA's type names, `CUSTOM_VGPU_SERIES_Q`.
+        Series = "series",
+        /// The type's vendor name, `CUSTOM_NVIDIA_A2_4Q`; never an id.
+        TypeName = "type-name",
     }
 );
 

@@ -16,7 +16,8 @@ pub fn to_toml(config: &Config) -> String {
     }
     let file = quoted(&config.traits_file.to_string_lossy());
     let lock = quoted(&config.traits_lock.to_string_lossy());
-    out += &format!("\n[traits]\nfile = {file}\nlock = {lock}\n");
+    let automatic = list(config.automatic.iter().map(|one| one.as_str()));
+    out += &format!("\n[traits]\nfile = {file}\nlock = {lock}\nautomatic = {automatic}\n");
     out += &format!("\n[policy]\npacking = \"{}\"\non_release = \"{}\"\n", config.packing, config.on_release);
     out
 }
@@ -60,7 +61,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::{Loaded, OnRelease, Packing, parse};
+    use super::super::{Automatic, Loaded, OnRelease, Packing, parse};
     use super::*;
     use crate::model::{ResourceClass, TraitName};
 
@@ -91,9 +92,10 @@ mod tests {
             prop::sample::select(Packing::ALL),
             prop::sample::select(OnRelease::ALL),
             "/[a-z \"\\\\]{0,12}",
+            prop::collection::btree_set(prop::sample::select(Automatic::ALL), 0..3),
         );
         (keys, addresses, prop::collection::vec(rule(), 5), words).prop_map(
-            |(keys, addresses, rules, (unlisted, packing, on_release, path))| {
+            |(keys, addresses, rules, (unlisted, packing, on_release, path, automatic))| {
                 let mut enabled: Vec<EnabledType> =
                     keys.into_iter().zip(rules).map(|(key, rule)| EnabledType { key, ..rule }).collect();
                 for (at, (domain, bus, slot, function)) in addresses.into_iter().enumerate() {
@@ -104,7 +106,7 @@ mod tests {
                     }
                 }
                 let traits_file = path.into();
-                Config { enabled, unlisted, packing, on_release, traits_file, ..Config::default() }
+                Config { enabled, unlisted, packing, on_release, traits_file, automatic, ..Config::default() }
             },
         )
     }
@@ -125,7 +127,8 @@ mod tests {
         assert_eq!(
             to_toml(&Config::default()),
             "[libvirt]\nuri = \"qemu:///system\"\n\n[devices]\nenabled_mdev_types = []\nunlisted = \"first\"\n\n\
-             [traits]\nfile = \"/etc/mdevirt/traits.toml\"\nlock = \"/etc/mdevirt/traits.lock\"\n\n\
+             [traits]\nfile = \"/etc/mdevirt/traits.toml\"\nlock = \"/etc/mdevirt/traits.lock\"\n\
+             automatic = [\"capabilities\"]\n\n\
              [policy]\npacking = \"breadth\"\non_release = \"remove\"\n",
         );
     }

@@ -5,6 +5,7 @@
 pub mod capacity;
 pub mod changes;
 pub mod mapping;
+pub mod migrate;
 pub mod pick;
 pub mod traits;
 

@@ -1,12 +1,23 @@
 //! Which traits each parent has, and which parents a drifted trait takes out of use.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::catalog::capability::standard_traits;
 use crate::catalog::resolve::{Resolution, Resolved};
+use crate::catalog::type_name::{licence_trait, shared_name_traits, type_name_trait};
+use crate::config::Automatic;
 use crate::model::{FaultKind, TraitName};
 
 use super::capacity::ParentCapacity;
 
-/// Adds what `traits.toml` says. A drifted trait stays on its parents, so that who asks for it is told why it is not given.
-pub fn add_traits(parents: &mut [ParentCapacity<'_>], resolution: &Resolution) {
+/// Adds what `traits.toml` says, and what follows from the types themselves as far as the operator wants it. A drifted trait
+/// stays on its parents, so that who asks for it is told why it is not given.
+pub fn add_traits(
+    parents: &mut [ParentCapacity<'_>],
+    resolution: &Resolution,
+    automatic: &BTreeSet<Automatic>,
+) {
+    add_automatic(parents, automatic);
     for cap in parents {
         for (name, resolved) in resolution {
             if has(resolved, cap) {
@@ -28,4 +39,38 @@ fn hold_back(name: &TraitName, resolved: &Resolved, cap: &mut ParentCapacity<'_>
     if resolved.quarantines(&cap.assigned.parent.addr) && cap.quarantine.is_none() {
         cap.quarantine(FaultKind::TraitDrift, format!("trait {name} drifted: {}", resolved.reason));
     }
+}
+
+/// The VFs of a card offer one type: what follows from it is worked out once.
+fn add_automatic(parents: &mut [ParentCapacity<'_>], automatic: &BTreeSet<Automatic>) {
+    let names: Vec<&str> = parents.iter().filter_map(|cap| cap.assigned.mdev_type.name.as_deref()).collect();
+    let shared: BTreeSet<TraitName> = shared_name_traits(names).into_keys().collect();
+    let mut known: BTreeMap<_, BTreeSet<TraitName>> = BTreeMap::new();
+    for cap in parents {
+        let (parent, mdev_type) = (cap.assigned.parent, cap.assigned.mdev_type);
+        let kind = (parent.vendor_id, parent.device_id, &mdev_type.id, &mdev_type.name);
+        let traits = known.entry(kind).or_insert_with(|| of_type(cap, automatic, &shared));
+        cap.traits.extend(traits.iter().cloned());
+    }
+}
+
+fn of_type(
+    cap: &ParentCapacity<'_>,
+    automatic: &BTreeSet<Automatic>,
+    shared: &BTreeSet<TraitName>,
+) -> BTreeSet<TraitName> {
+    let (parent, mdev_type) = (cap.assigned.parent, cap.assigned.mdev_type);
+    let name = || mdev_type.name.as_deref();
+    let mut traits = BTreeSet::new();
+    for kind in automatic {
+        match kind {
+            Automatic::Capabilities => traits.extend(standard_traits(parent, mdev_type)),
+            Automatic::Series => traits.extend(name().and_then(licence_trait)),
+            // Of two names that read alike neither has it, for it would mean two types.
+            Automatic::TypeName => {
+                traits.extend(name().and_then(type_name_trait).filter(|word| !shared.contains(word)));
+            }
+        }
+    }
+    traits
 }

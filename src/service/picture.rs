@@ -32,7 +32,7 @@ impl Observation {
             resolve(&settings.catalog, &settings.locked(), &self.memory, &self.scan, &mut lesson);
         let booked = Booked { claims: &self.claims, own: &self.own };
         let mut capacity = capacity(&mapping, &self.scan, booked);
-        add_traits(&mut capacity, &resolution);
+        add_traits(&mut capacity, &resolution, &settings.config.automatic);
         lesson.forgotten = forgotten(&self.memory, settings);
         Picture { mapping, capacity, resolution, lesson }
     }

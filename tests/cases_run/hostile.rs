@@ -102,7 +102,7 @@ const FILES: [(&str, &str); 5] = [
 ];
 
 fn enabled() -> &'static str {
-    "[devices]\nenabled_mdev_types = [\"nvidia-231\"]\n[mdev.\"nvidia-231\"]\nseveral_per_vm = true\n"
+    "[devices]\nenabled_mdev_types = [\"nvidia-231\"]\n"
 }
 
 /// Nothing called `pwned` came to be where this test may write.

@@ -5,17 +5,24 @@
 //! | 25 | the table, 1 to 4 | `a_driver_upgrade_moves_ids_and_names` |
 //! | 25 | 5 | `a_first_start_takes_the_configuration_as_it_reads` |
 //! | 26 | the traits, 1 and 2 | `one_id_means_two_types_on_two_hosts` |
-//! | 26 | the runs, 3 | later: migration |
+//! | 26 | the runs | `a_move_is_checked_by_what_types_are_not_by_ids` |
+//! | 26 | 3 | later: live migration |
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use mdevirt::catalog::memory::Memory;
+use mdevirt::catalog::resolve::Resolution;
 use mdevirt::catalog::{Export, TraitState};
+use mdevirt::config::parse;
+use mdevirt::host::Hypervisor;
 use mdevirt::host::sim::{FileHost, SimHost, SimOptions};
-use mdevirt::host::{Hypervisor, NodeDevices};
-use mdevirt::model::{FaultKind, Mdev, SagaState, TypeFacts};
+use mdevirt::model::{FaultKind, Mdev, SagaState, TypeFacts, TypeIdentity};
+use mdevirt::plan::capacity::{Booked, capacity};
+use mdevirt::plan::mapping::assign;
+use mdevirt::plan::migrate::{Moving, landings};
 use mdevirt::service::api::{TraitView, UseCases};
 use tempfile::TempDir;
 
@@ -225,4 +232,31 @@ async fn one_id_means_two_types_on_two_hosts() {
     assert_eq!(exports[0].digest(), exports[1].digest(), "the ids of the hosts do not enter");
     let text = serde_json::to_string(&exports[1]).unwrap();
     assert!(!text.contains("nvidia-10"), "no local id leaves the host: {text}");
+}
+
+/// 26, both runs
+#[test]
+fn a_move_is_checked_by_what_types_are_not_by_ids() {
+    const CASE: &str = "26-same-id-two-hosts";
+    let listed = |host: &str| Listing::of_files(&fixture::case(CASE).join(host).join("nodedev")).scan;
+    let (source, target) = (listed("host-a"), listed("host-b"));
+    let device = source.mdevs.iter().find(|mdev| mdev.uuid.to_string().starts_with("3e4b0790")).unwrap();
+    let parent = source.parent(&device.parent).unwrap();
+    let mdev_type = parent.mdev_type(device.type_id.as_ref().unwrap()).unwrap();
+    let moving = Moving { uuid: device.uuid, identity: TypeIdentity::of(parent, mdev_type) };
+    let check = |file: &str| {
+        let config = parse(&nova(CASE, file), file).unwrap().config;
+        let mapping = assign(&config, &target, &Memory::default());
+        let parents = capacity(&mapping, &target, Booked::default());
+        landings(std::slice::from_ref(&moving), &parents, &Resolution::new())
+    };
+    let landing = check("host-b/nova.conf").unwrap().remove(0);
+    assert_eq!(
+        (landing.source, landing.parent.to_string().as_str(), landing.type_id.as_str()),
+        (device.uuid, "0000:86:00.0", "nvidia-105")
+    );
+    let refused = check("host-b/nova-only-106.conf").unwrap_err();
+    assert!(refused.to_string().contains("GRID V100-2Q"), "{refused}");
+    assert!(refused.reasons.iter().all(|r| r.reason.contains("GRID V100-4Q")), "{:?}", refused.reasons);
+    assert_eq!(refused.reasons.len(), target.parents.len());
 }

@@ -207,3 +207,65 @@ fn what_is_remembered_is_one_row_per_parent_and_nothing_is_learned_twice() {
     life.look(&scan);
     assert!(life.lesson_of(&scan).is_empty());
 }
+
+mod travels {
+    //! What one host makes of its traits is what any host with the same hardware makes of its export.
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::catalog::{Export, digest};
+
+    fn types() -> impl Strategy<Value = Vec<(u32, u8, u32)>> {
+        prop::collection::btree_map(1u32..40, (0u8..6, 1u32..4), 0..6)
+            .prop_map(|all| all.into_iter().map(|(id, (name, size))| (id, name, size * 1024)).collect())
+    }
+
+    fn card(number: usize, offered: &[(u32, u8, u32)], offset: u32) -> Parent {
+        let names: Vec<(String, String)> = offered
+            .iter()
+            .map(|(id, name, _)| (format!("nvidia-{}", id + offset), format!("GRID X{name}-Q")))
+            .collect();
+        let types: Vec<(&str, &str, u32)> = names
+            .iter()
+            .zip(offered)
+            .map(|((id, name), (_, _, mib))| (id.as_str(), name.as_str(), *mib))
+            .collect();
+        parent(&format!("0000:{number:02x}:00.0"), &types)
+    }
+
+    fn meant(resolution: &Resolution) -> BTreeMap<TraitName, (TraitState, Option<TypeIdentity>)> {
+        let one = |(name, r): (&TraitName, &Resolved)| (name.clone(), (r.state, r.identity.clone()));
+        resolution.iter().map(one).collect()
+    }
+
+    fn resolved(
+        catalog: &Catalog,
+        locked: &BTreeMap<TraitName, TypeIdentity>,
+        scan: &HostScan,
+    ) -> Resolution {
+        resolve(catalog, locked, &Memory::default(), scan, &mut Lesson::default())
+    }
+
+    proptest! {
+        #[test]
+        fn with_its_export(cards in prop::collection::vec(types(), 0..4), traits in prop::collection::btree_map("CUSTOM_[A-C]", 0u8..6, 0..4), offset in 0u32..1000) {
+            let catalog = Catalog {
+                bindings: traits.iter().map(|(t, n)| (t.parse().unwrap(), bound(&format!("GRID X{n}-Q")))).collect(),
+            };
+            let at = |offset| host(&cards.iter().enumerate().map(|(n, offered)| card(n, offered, offset)).collect::<Vec<_>>());
+            let here = resolved(&catalog, &BTreeMap::new(), &at(0));
+            let export = Export::of("here", None, &meant(&here));
+            let read = Export::parse(&serde_json::to_vec(&export).unwrap(), "here").unwrap();
+            // Another driver: other ids, the same types. Its lock is what the first host exported.
+            let there = resolved(&catalog, &read.identities(), &at(offset));
+            for (name, (state, identity)) in meant(&here) {
+                if identity.is_some() {
+                    prop_assert_eq!((&there[&name].state, &there[&name].identity), (&state, &identity));
+                }
+            }
+            let known = |r: &Resolution| digest(meant(r).iter().filter_map(|(n, (_, i))| Some((n, i.as_ref()?))));
+            prop_assert_eq!(known(&here), read.digest());
+        }
+    }
+}

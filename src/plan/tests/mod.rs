@@ -105,6 +105,7 @@ fn config(enabled: Vec<EnabledType>) -> Config {
         unlisted: Unlisted::First,
         traits_file: PathBuf::new(),
         traits_lock: PathBuf::new(),
+        automatic: BTreeSet::new(),
         packing: Packing::Breadth,
         on_release: OnRelease::Remove,
     }
