@@ -207,6 +207,13 @@ pub enum TraitCommand {
     /// Print what the traits of this host mean, for `trait verify` on any host
     #[command(after_help = ex::TRAIT_EXPORT)]
     Export,
+    /// Compare exports of any number of hosts, without a daemon; exit code 5 if they differ
+    #[command(after_help = ex::TRAIT_VERIFY)]
+    Verify {
+        /// Files that `trait export` printed
+        #[arg(value_name = "FILE", required = true)]
+        files: Vec<PathBuf>,
+    },
 }
 
 /// `instance ...`.

@@ -98,6 +98,12 @@ pub(super) const TRAIT_EXPORT: &str = "\
 Examples:
   mdevirtctl trait export > $(hostname).json";
 
+pub(super) const TRAIT_VERIFY: &str = "\
+Examples:
+  for host in gpu-01 gpu-02; do ssh $host mdevirtctl trait export > $host.json; done
+  mdevirtctl trait verify gpu-*.json
+  mdevirtctl trait verify gpu-*.json --json | jq -r '.differences[] | .host'";
+
 pub(super) const JOB: &str = "\
 Examples:
   mdevirtctl job list

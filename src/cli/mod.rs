@@ -26,5 +26,6 @@ pub mod run;
 pub mod session;
 pub mod table;
 mod traits;
+mod verify;
 
 pub use run::main;

@@ -10,7 +10,7 @@ use super::args::{
 };
 use super::output::{Output, Stop};
 use super::session::Session;
-use super::{books, config, doctor, generate, hardware, monitor, operate, traits};
+use super::{books, config, doctor, generate, hardware, monitor, operate, traits, verify};
 use crate::dbus::{Bus, Client};
 use crate::model::{Fault, FaultKind, InvalidName, OpKind};
 use crate::service::api::AcceptRequest;
@@ -38,6 +38,7 @@ fn run(cli: Cli, bus: &Bus, output: Output) -> Result<(), Stop> {
         Command::Completions { shell } => generate::completions(*shell),
         Command::Man { directory } => generate::man(directory),
         Command::Hook(HookCommand::Qemu { arguments }) => answer_hook(arguments),
+        Command::Trait(TraitCommand::Verify { files }) => verify::run(files, output),
         Command::Config(ConfigCommand::Check { file }) => config::check(file, output),
         Command::Config(ConfigCommand::Show { default: true }) => config::show_default(output),
         Command::Config(ConfigCommand::ImportNova { file, output: target, traits }) => {
@@ -139,6 +140,8 @@ async fn of_traits(client: &Client, command: TraitCommand, output: Output) -> Re
                 parent.map(|text| text.parse()).transpose().map_err(|e: InvalidName| Fault::from(e))?;
             output.print(&client.trait_accept(&AcceptRequest { word, reason, parent }).await?)
         }
+        // Done by `run`, without a session.
+        TraitCommand::Verify { .. } => Ok(()),
         TraitCommand::Export => output.print_document(&client.trait_export().await?),
     }
 }
