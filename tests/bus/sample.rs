@@ -105,6 +105,9 @@ fn identity(name: &str, mib: u32) -> Value {
     })
 }
 
+const DRIFT: &str = "CUSTOM_GOLD was NVIDIA A2-8Q (10de, vfio-pci, 8192 MiB, 4 heads, 7680x4320), and on 0000:85:00.0 it is \
+    NVIDIA A2-8C (10de, vfio-pci, 8192 MiB, 4 heads, 7680x4320) now; no new claims until `mdevirtctl trait accept CUSTOM_GOLD`";
+
 /// One that stands well after a renumbering, and one that drifted.
 pub fn traits() -> Vec<TraitView> {
     let line = json!({
@@ -114,7 +117,7 @@ pub fn traits() -> Vec<TraitView> {
     value(json!([
         {"name": "CUSTOM_GOLD", "type_name": "NVIDIA A2-8Q", "identity": identity("NVIDIA A2-8Q", 8192),
          "local_types": [], "state": "drift", "locked": true, "history": [],
-         "reason": "CUSTOM_GOLD was NVIDIA A2-8Q, and on 0000:85:00.0 it is NVIDIA A2-8C now"},
+         "reason": DRIFT},
         {"name": "CUSTOM_SMALL", "type_name": "NVIDIA A2-4Q", "identity": identity("NVIDIA A2-4Q", 4096),
          "local_types": [{"parent": "0000:84:00.0", "id": "nvidia-746"}, {"parent": "0000:85:00.0", "id": "nvidia-746"}],
          "state": "ok", "locked": true, "reason": "", "history": [line]}
@@ -134,7 +137,7 @@ pub fn trait_check() -> TraitCheck {
         "agree": false, "lock": lock(),
         "differences": [{
             "trait": "CUSTOM_GOLD", "state": "drift", "locked": identity("NVIDIA A2-8Q", 8192),
-            "found": [identity("NVIDIA A2-8C", 8192)], "reason": "CUSTOM_GOLD was NVIDIA A2-8Q, and is NVIDIA A2-8C now"
+            "found": [identity("NVIDIA A2-8C", 8192)], "reason": DRIFT
         }]
     }))
 }
