@@ -44,15 +44,28 @@ impl Show for TraitView {
             text += &format!("\nLocal types:\n{table}");
         }
         if !self.history.is_empty() {
-            let mut table = Table::new(&["WHEN", "PARENT", "WHAT", "WAS", "NOW", "REASON"]);
-            for HistoryLine { at_usec, parent, kind, was, now, reason } in &self.history {
-                let (when, what) = (utc(*at_usec), kind.to_string());
-                table.row(vec![when, parent.to_string(), what, was.clone(), now.clone(), reason.clone()]);
-            }
-            text += &format!("\nHistory:\n{table}");
+            text += &format!("\nHistory:\n{}", history(&self.history));
         }
         text
     }
+}
+
+/// One change of all parents on which it was the same, `was` and `now` below each other, since both may be long.
+fn history(lines: &[HistoryLine]) -> String {
+    let same = |a: &HistoryLine, b: &HistoryLine| {
+        let key = |one: &HistoryLine| (utc(one.at_usec), one.kind, one.was.clone(), one.now.clone());
+        key(a) == key(b) && a.reason == b.reason
+    };
+    let of = |same: &[HistoryLine]| {
+        let HistoryLine { at_usec, parent, kind, was, now, reason } = &same[0];
+        let place = if same.len() == 1 { parent.to_string() } else { format!("{} parents", same.len()) };
+        let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+        let head = format!("{}  {kind} on {place}{reason}", utc(*at_usec));
+        [head, format!("  was:  {was}"), format!("  now:  {now}")]
+            .map(|line| printable(&line) + "\n")
+            .concat()
+    };
+    lines.chunk_by(same).map(of).collect()
 }
 
 fn yes_no(answer: bool) -> &'static str {
@@ -137,11 +150,7 @@ impl Show for PlanView {
             let line = match (from, to) {
                 (None, Some(to)) => format!("+ {} {to}", what.trim_end()),
                 (Some(from), None) => format!("- {} {from}", what.trim_end()),
-                (from, to) => format!(
-                    "~ {what}: {} -> {}",
-                    from.as_deref().unwrap_or_default(),
-                    to.as_deref().unwrap_or_default()
-                ),
+                (from, to) => format!("~ {what}: {} -> {}", side(from.as_ref()), side(to.as_ref())),
             };
             text += &format!("{}\n", printable(&line).trim_end());
         }
@@ -150,6 +159,11 @@ impl Show for PlanView {
         }
         text
     }
+}
+
+/// An empty list of traits, for one, is a value too.
+fn side(value: Option<&String>) -> &str {
+    value.map(String::as_str).filter(|text| !text.is_empty()).unwrap_or("-")
 }
 
 /// The word of a value that is one in JSON.
