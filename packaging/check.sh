@@ -48,6 +48,12 @@ check_unit() { # systemd itself reads it, with the programs where they are in th
 	rm -r "$work"
 }
 
+check_lock_writable() { # the daemon replaces the lock of traits, and the unit makes all but a few directories read-only
+	local lock
+	lock=$("$root/usr/bin/mdevirtctl" config show --default | sed -n 's/^lock = "\(.*\)"$/\1/p')
+	grep -qx "ReadWritePaths=${lock%/*}" "$root/usr/lib/systemd/system/mdevirtd.service" || bad "the unit lets nobody write '$lock'"
+}
+
 check_bus_policy() { # a bus with the standard policy and ours starts only if both can be read
 	local work pid # a socket's path is short, so not below the tree
 	work=$(mktemp -d)
@@ -92,6 +98,7 @@ check_manual() { # written by hand: its options are those of the program
 }
 
 check_unit
+check_lock_writable
 check_manual
 check_bus_policy
 check_hook

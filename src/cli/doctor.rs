@@ -1,11 +1,12 @@
 //! `doctor`: what has to be so for this host to serve slices, each failure with a fix.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde::Serialize;
 
 use super::output::{Output, Show, Stop};
-use super::table::Table;
+use super::table::{Table, printable};
 use crate::catalog::TraitState;
 use crate::dbus::Client;
 use crate::model::{Fault, FaultKind};
@@ -29,12 +30,18 @@ impl Check {
 
 impl Show for Vec<Check> {
     fn text(&self) -> String {
-        let mut table = Table::new(&["CHECK", "", "FOUND", "WHAT TO DO"]);
+        let mut table = Table::new(&["CHECK", "RESULT", "FOUND"]);
         for one in self {
-            let mark = if one.ok { "ok" } else { "FAILED" };
-            table.row(vec![one.check.to_owned(), mark.to_owned(), one.text.clone(), one.fix.clone()]);
+            let result = if one.ok { "ok" } else { "FAILED" };
+            table.row(vec![one.check.to_owned(), result.to_owned(), one.text.clone()]);
         }
-        table.to_string()
+        // Below the table, since sentences would make a column of it too wide to read.
+        let fixes: String = self
+            .iter()
+            .filter(|one| !one.ok)
+            .map(|one| format!("{}: {}\n", one.check, printable(&one.fix)))
+            .collect();
+        if fixes.is_empty() { table.to_string() } else { format!("{table}\nWhat to do:\n{fixes}") }
     }
 }
 
@@ -58,19 +65,20 @@ pub(super) async fn doctor(client: &Client, output: Output) -> Result<(), Stop> 
 }
 
 fn of_daemon(status: &StatusView) -> Vec<Check> {
-    let findings: Vec<&str> = status.findings.iter().map(|finding| finding.about.as_str()).collect();
+    let findings: BTreeSet<&str> = status.findings.iter().map(|finding| finding.about.as_str()).collect();
+    let link = if status.connected { "connected" } else { "not reachable" };
     vec![
         Check::of("daemon", true, format!("mdevirtd {} answers", status.version), ""),
         Check::of(
             "libvirt",
             status.connected,
-            &status.libvirt_uri,
+            format!("{} ({link})", status.libvirt_uri),
             "start libvirtd (or virtqemud and virtnodedevd); mdevirtd connects by itself",
         ),
         Check::of(
             "providers",
             status.providers > 0,
-            format!("{} with room", status.providers),
+            status.providers.to_string(),
             "enable types in /etc/mdevirt/mdevirt.toml; `mdevirtctl type list` shows what the hardware offers",
         ),
         Check::of(
@@ -82,7 +90,11 @@ fn of_daemon(status: &StatusView) -> Vec<Check> {
         Check::of(
             "findings",
             findings.is_empty(),
-            if findings.is_empty() { "none".to_owned() } else { findings.join(", ") },
+            if findings.is_empty() {
+                "none".to_owned()
+            } else {
+                findings.into_iter().collect::<Vec<_>>().join(", ")
+            },
             "each says what to do: `mdevirtctl status`",
         ),
     ]
@@ -102,17 +114,16 @@ fn mdevctl() -> Check {
 
 fn of_traits(traits: &[TraitView]) -> Vec<Check> {
     let of = |one: &TraitView| {
-        let ok = one.state == TraitState::Ok;
-        let name = one.name.to_string();
-        let fix = match one.state {
-            TraitState::Drift => format!("mdevirtctl trait accept {name} --reason ..., or mend the driver"),
-            TraitState::Ambiguous => format!("narrow {name} in traits.toml"),
-            TraitState::Unavailable | TraitState::Ok => {
-                format!("bind {name} to a type that this host offers")
+        let TraitView { name, reason, .. } = one;
+        let (found, fix) = match one.state {
+            TraitState::Ok => (one.type_name.as_str(), String::new()),
+            TraitState::Drift => ("drift", format!("{reason}; or mend the driver")),
+            TraitState::Ambiguous => ("ambiguous", reason.clone()),
+            TraitState::Unavailable => {
+                ("unavailable", format!("{reason}; bind it to a type that is offered"))
             }
         };
-        let text = if ok { format!("{name} is {}", one.type_name) } else { one.reason.clone() };
-        Check::of("trait", ok, text, fix)
+        Check::of("trait", one.state == TraitState::Ok, format!("{name}: {found}"), fix)
     };
     traits.iter().map(of).collect()
 }

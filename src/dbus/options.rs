@@ -4,11 +4,12 @@ use serde_json::{Map, Value};
 use zbus::Variant;
 
 use super::json::{self, Limits, Record, shown};
+use crate::config::MAX_FILE_BYTES;
 use crate::model::{DisplayWish, Fault, FaultKind, InvalidName};
 use crate::service::api::{AcceptRequest, ClaimRequest, SpawnRequest};
 pub use crate::xml::MAX_BYTES as MAX_DOMAIN_XML_BYTES;
 
-/// Everything but the domain XML.
+/// Everything but the domain XML and a configuration.
 const MAX_TEXT_BYTES: usize = 64 << 10;
 const MAX_OPERATION_ID_CHARS: usize = 128;
 const REQUEST: Limits = Limits { depth: 4, bytes: MAX_DOMAIN_XML_BYTES + (1 << 20) };
@@ -163,11 +164,9 @@ fn check_length(key: &str, text: &str) -> Result<(), Fault> {
     if key == "domain_xml" {
         return domain_xml(text).map(|_| ());
     }
-    if text.len() > MAX_TEXT_BYTES {
-        return Err(invalid(format!(
-            "option {key}: {} bytes, at most {MAX_TEXT_BYTES} are taken",
-            text.len()
-        )));
+    let most = if key == "config" { MAX_FILE_BYTES } else { MAX_TEXT_BYTES };
+    if text.len() > most {
+        return Err(invalid(format!("option {key}: {} bytes, at most {most} are taken", text.len())));
     }
     Ok(())
 }

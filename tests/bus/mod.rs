@@ -3,7 +3,7 @@
 #![allow(unreachable_pub, reason = "a test program has no outside")]
 
 mod fake;
-mod sample;
+pub mod sample;
 
 #[allow(unused_imports, reason = "each test program uses a part of the fixture")]
 pub use fake::{Fake, Pace};

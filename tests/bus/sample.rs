@@ -105,19 +105,29 @@ fn identity(name: &str, mib: u32) -> Value {
     })
 }
 
+const DRIFT: &str = "CUSTOM_GOLD was NVIDIA A2-8Q (10de, vfio-pci, 8192 MiB, 4 heads, 7680x4320), and on 0000:85:00.0 it is \
+    NVIDIA A2-8C (10de, vfio-pci, 8192 MiB, 4 heads, 7680x4320) now; no new claims until `mdevirtctl trait accept CUSTOM_GOLD`";
+
 /// One that stands well after a renumbering, and one that drifted.
 pub fn traits() -> Vec<TraitView> {
-    let line = json!({
-        "at_usec": 1_764_500_000_000_000_i64, "parent": "0000:84:00.0", "kind": "renumbered",
-        "was": "nvidia-700", "now": "nvidia-746", "reason": ""
-    });
+    let line = |parent: &str, seconds: i64, kind: &str, reason: &str| {
+        json!({
+            "at_usec": 1_764_500_000_000_000_i64 + seconds * 1_000_000, "parent": parent, "kind": kind,
+            "was": "nvidia-700", "now": "nvidia-746", "reason": reason
+        })
+    };
+    let history = [
+        line("0000:84:00.0", 0, "renumbered", ""),
+        line("0000:85:00.0", 0, "renumbered", ""),
+        line("0000:84:00.0", 60, "accepted", "driver 580 calls it so"),
+    ];
     value(json!([
         {"name": "CUSTOM_GOLD", "type_name": "NVIDIA A2-8Q", "identity": identity("NVIDIA A2-8Q", 8192),
          "local_types": [], "state": "drift", "locked": true, "history": [],
-         "reason": "CUSTOM_GOLD was NVIDIA A2-8Q, and on 0000:85:00.0 it is NVIDIA A2-8C now"},
+         "reason": DRIFT},
         {"name": "CUSTOM_SMALL", "type_name": "NVIDIA A2-4Q", "identity": identity("NVIDIA A2-4Q", 4096),
          "local_types": [{"parent": "0000:84:00.0", "id": "nvidia-746"}, {"parent": "0000:85:00.0", "id": "nvidia-746"}],
-         "state": "ok", "locked": true, "reason": "", "history": [line]}
+         "state": "ok", "locked": true, "reason": "", "history": history}
     ]))
 }
 
@@ -134,7 +144,7 @@ pub fn trait_check() -> TraitCheck {
         "agree": false, "lock": lock(),
         "differences": [{
             "trait": "CUSTOM_GOLD", "state": "drift", "locked": identity("NVIDIA A2-8Q", 8192),
-            "found": [identity("NVIDIA A2-8C", 8192)], "reason": "CUSTOM_GOLD was NVIDIA A2-8Q, and is NVIDIA A2-8C now"
+            "found": [identity("NVIDIA A2-8C", 8192)], "reason": DRIFT
         }]
     }))
 }
@@ -144,6 +154,7 @@ pub fn plan() -> PlanView {
         "changes": [
             {"kind": "provider", "name": "h_pci_0000_84_00_0", "field": "total", "from": "4", "to": "8"},
             {"kind": "provider", "name": "h_pci_0000_85_00_0", "field": "", "from": "total 4", "to": null},
+            {"kind": "provider", "name": "h_pci_0000_86_00_0", "field": "traits", "from": "CUSTOM_OLD", "to": ""},
             {"kind": "trait", "name": "CUSTOM_NEW", "field": "", "from": null, "to": "state ok"}
         ],
         "findings": []

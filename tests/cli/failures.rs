@@ -86,6 +86,9 @@ async fn what_is_not_there_is_named() {
         (&["spawn", "/nonexistent.xml", "--flavor", "f"], 2, "/nonexistent.xml: cannot be read"),
         (&["spawn", "/dev/zero", "--flavor", "f"], 2, "/dev/zero: more than 4194304 bytes"),
         (&["start", "web-01", "--operation-id", "a\nb"], 2, "option operation_id"),
+        (&["trait", "show", "CUSTOM_\u{1b}"], 5, "no trait CUSTOM_\\u{1b} in traits.toml"),
+        (&["trait", "accept", "X", "--reason", "r", "--parent", "../x"], 2, "not a valid device address"),
+        (&["plan", "--config", "/nonexistent.toml"], 2, "/nonexistent.toml: there is no such file"),
     ] {
         let ran = ctl(&bus, args).await;
         assert_eq!(ran.code, code, "{args:?}: {}", ran.stderr);
@@ -99,14 +102,18 @@ async fn what_is_not_there_is_named() {
 async fn a_refused_caller_is_told_so() {
     let (bus, service) = (PrivateBus::start(), Fake::new(Pace::AtOnce));
     let _server = bus.serve_for(&service, std::sync::Arc::new(Nobody)).await;
-    let ran = ctl(&bus, &["destroy", "web-01"]).await;
-    assert_eq!((ran.code, ran.stderr.as_str()), (7, "mdevirtctl: nobody may\n"));
+    for args in [&["destroy", "web-01"][..], &["trait", "lock"], &["trait", "accept", "X", "--reason", "r"]] {
+        let ran = ctl(&bus, args).await;
+        assert_eq!((ran.code, ran.stderr.as_str()), (7, "mdevirtctl: nobody may\n"), "{args:?}");
+    }
 }
 
 #[tokio::test]
 async fn without_a_daemon_or_a_bus_the_code_is_eight() {
     let mut bus = PrivateBus::start();
-    for args in [&["status"][..], &["monitor"], &["spawn", "-", "--flavor", "f"]] {
+    for args in
+        [&["status"][..], &["monitor"], &["doctor"], &["trait", "list"], &["spawn", "-", "--flavor", "f"]]
+    {
         let ran = ctl(&bus, args).await;
         assert_eq!(ran.code, 8, "{args:?}");
         assert!(ran.stderr.contains("is mdevirtd running"), "{}", ran.stderr);

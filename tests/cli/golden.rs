@@ -40,6 +40,13 @@ async fn answers_are_as_written_down() {
         ("reload", "reload"),
         ("config-show", "config show"),
         ("config-show-default", "config show --default"),
+        ("trait-list", "trait list"),
+        ("trait-show", "trait show CUSTOM_SMALL"),
+        ("trait-show-drift", "trait show CUSTOM_GOLD"),
+        ("trait-lock", "trait lock"),
+        ("trait-accept", "trait accept CUSTOM_GOLD --reason renamed"),
+        ("trait-export", "trait export"),
+        ("plan", "plan"),
     ] {
         let args: Vec<&str> = args.split(' ').collect();
         service.world().jobs.truncate(1);
@@ -73,6 +80,28 @@ async fn operations_are_as_written_down() {
             assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{args:?}");
             check(&format!("{name}.{ending}"), &ran.stdout);
         }
+    }
+}
+
+/// What is not in order is printed like any answer, and the exit code says it too.
+#[tokio::test]
+async fn answers_that_are_also_failures_are_as_written_down() {
+    let (bus, service) = (PrivateBus::start(), Fake::new(Pace::AtOnce));
+    let _server = bus.serve(&service).await;
+    // Whether mdevctl is there is not asked of the machine that runs the tests.
+    service.world().status.simulated = true;
+    for (name, args, code, kind, text) in [
+        ("trait-check", "trait check", 5, "TraitDrift", "this host differs from its lock in CUSTOM_GOLD"),
+        ("doctor", "doctor", 1, "HostRefused", "2 of 7 checks failed"),
+    ] {
+        let args: Vec<&str> = args.split(' ').collect();
+        let ran = ctl(&bus, &args).await;
+        assert_eq!((ran.code, ran.stderr), (code, format!("mdevirtctl: {text}\n")), "{args:?}");
+        check(&format!("{name}.txt"), &ran.stdout);
+        let ran = ctl(&bus, &[&args[..], &["--json"]].concat()).await;
+        let error = json!({"error": {"kind": kind, "message": text, "details": null}});
+        assert_eq!((ran.code, json(&ran.stderr)), (code, error), "{args:?}");
+        check(&format!("{name}.json"), &ran.stdout);
     }
 }
 
@@ -129,6 +158,10 @@ async fn promised_keys_are_there_also_when_they_are_null() {
     for instance in json(&ctl(&bus, &["instance", "list", "--json"]).await.stdout).as_array().unwrap() {
         has(instance, &["uuid", "name", "claims"]);
         instance["claims"].as_array().unwrap().iter().for_each(|claim| has(claim, &claim_keys));
+    }
+    for one in json(&ctl(&bus, &["trait", "list", "--json"]).await.stdout).as_array().unwrap() {
+        has(one, &["name", "type_name", "local_types", "state", "history"]);
+        one["local_types"].as_array().unwrap().iter().for_each(|local| has(local, &["parent", "id"]));
     }
     for (args, job) in [(&["--dry-run"][..], false), (&[], true)] {
         let args = [&["spawn", "-", "--flavor", "resources:VGPU=1", "--json"], args].concat();

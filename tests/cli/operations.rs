@@ -37,6 +37,35 @@ async fn arguments_arrive() {
 }
 
 #[tokio::test]
+async fn what_is_accepted_and_planned_arrives() {
+    let (bus, service) = (PrivateBus::start(), Fake::new(Pace::AtOnce));
+    let _server = bus.serve(&service).await;
+    let file = bus.dir().join("mdevirt.toml");
+    std::fs::write(&file, "[devices]\nenabled_mdev_types = [\"GRID T4-2Q\"]\n").unwrap();
+    service.world().asked.clear();
+    let accept = ["trait", "accept", "GRID T4-2Q", "--reason", "a 'reason'", "--parent", "pci_0000_84_00_0"];
+    assert_eq!(ctl(&bus, &accept).await.code, 0);
+    assert_eq!(ctl(&bus, &["trait", "lock"]).await.code, 0);
+    assert_eq!(ctl(&bus, &["plan"]).await.code, 0);
+    assert_eq!(ctl(&bus, &["plan", "--config", file.to_str().unwrap()]).await.code, 0);
+    let asked = service.world().asked.clone();
+    assert_eq!(
+        asked[..3],
+        [
+            r#"accept {"word":"GRID T4-2Q","reason":"a 'reason'","parent":"0000:84:00.0"}"#,
+            "trait lock",
+            "plan None",
+        ]
+    );
+    assert!(asked[3].starts_with("plan Some(") && asked[3].contains("GRID T4-2Q"), "{}", asked[3]);
+    // A file that does not check is the caller's, and the daemon is not asked.
+    std::fs::write(&file, "[devices]\nenabled_mdev_types = 7\n").unwrap();
+    let ran = ctl(&bus, &["plan", "--config", file.to_str().unwrap()]).await;
+    assert_eq!((ran.code, service.world().asked.len()), (2, 4), "{}", ran.stderr);
+    assert!(ran.stderr.contains("mdevirt.toml:2:"), "{}", ran.stderr);
+}
+
+#[tokio::test]
 async fn a_name_that_looks_like_an_option_is_a_name_after_two_dashes() {
     let (bus, service) = (PrivateBus::start(), Fake::new(Pace::AtOnce));
     let _server = bus.serve(&service).await;

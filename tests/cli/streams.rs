@@ -74,6 +74,22 @@ async fn monitor_prints_each_signal_at_once() {
 }
 
 #[tokio::test]
+async fn monitor_prints_a_drift_on_one_line() {
+    let (bus, service) = (PrivateBus::start(), Fake::new(Pace::Held));
+    let _server = bus.serve(&service).await;
+    let (mut text, mut records) =
+        (Monitor::start(&bus, &service, &[]).await, Monitor::start(&bus, &service, &["--json"]).await);
+    let word = mdevirt::model::Word::mdev_type("GRID T4-2Q");
+    let (was, now) = ("GRID T4-2Q".to_owned(), "GRID T4-4Q\nDaemonGone".to_owned());
+    service.say(Change::Drift { word, parent: "0000:85:00.0".parse().unwrap(), was, now });
+    let told = "type GRID T4-2Q on 0000:85:00.0 was GRID T4-2Q, and is GRID T4-4Q\nDaemonGone now";
+    assert_eq!(text.line().await, format!("DriftDetected {}\n", told.replace('\n', "\\n")));
+    let want =
+        json!({"signal": "DriftDetected", "word": "GRID T4-2Q", "parent": "0000:85:00.0", "text": told});
+    assert_eq!(json(&records.line().await), want);
+}
+
+#[tokio::test]
 async fn monitor_outlives_the_daemon_and_says_so() {
     let (bus, service) = (PrivateBus::start(), Fake::new(Pace::Held));
     let server = bus.serve(&service).await;

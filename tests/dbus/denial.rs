@@ -28,6 +28,8 @@ async fn changing_calls_are_refused_before_the_service_hears_of_them() {
         fault(manager.claim(claim).await),
         fault(manager.release("x", none()).await),
         fault(manager.reload().await),
+        fault(manager.trait_lock().await),
+        fault(manager.trait_accept("CUSTOM_GOLD", record(&json!({"reason": "r"}))).await),
     ];
     for refusal in refusals {
         assert_eq!(refusal, Fault::new(FaultKind::AccessDenied, "nobody may"));
@@ -48,6 +50,10 @@ async fn reading_is_open() {
     manager.jobs().await.unwrap();
     manager.status().await.unwrap();
     manager.config().await.unwrap();
+    manager.plan(record(&json!({}))).await.unwrap();
+    manager.traits().await.unwrap();
+    manager.trait_check().await.unwrap();
+    manager.trait_export().await.unwrap();
 }
 
 #[tokio::test]
@@ -123,6 +129,11 @@ async fn without_polkit_the_answer_is_no() {
 async fn bad_arguments_are_named_before_anybody_is_asked_for_a_password() {
     let (bus, service) = (PrivateBus::start(), Fake::new(Pace::Held));
     let _server = bus.serve_for(&service, Arc::new(Nobody)).await;
-    let refusal = fault(manager(&bus).await.spawn(record(&json!({}))).await);
-    assert_eq!(refusal.kind, FaultKind::InvalidRequest);
+    let manager = manager(&bus).await;
+    for refusal in [
+        fault(manager.spawn(record(&json!({}))).await),
+        fault(manager.trait_accept("CUSTOM_GOLD", record(&json!({}))).await),
+    ] {
+        assert_eq!(refusal.kind, FaultKind::InvalidRequest);
+    }
 }

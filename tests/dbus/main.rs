@@ -10,6 +10,7 @@ mod introspection;
 mod methods;
 mod objects;
 mod signals;
+mod traits;
 mod waiting;
 
 use std::time::Duration;

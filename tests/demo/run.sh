@@ -75,15 +75,32 @@ record() { # FILE COMMAND... - the command's JSON
 
 hostdev_of() { jq -r .domain_xml "$1" | sed -n '/<hostdev/,/<\/hostdev>/p'; }
 
+start() { # SCENARIO
+	"$bin/mdevirtd" --address "$address" --sim "$1" --host-name host-a --config "$work/mdevirt.toml" --state-dir "$work/state" \
+		>>"$work/mdevirtd.log" 2>&1 &
+	daemon_pid=$!
+	await "$daemon_pid" mdevirtd ctl status
+}
+
+stop() {
+	local code=0
+	kill "$daemon_pid"
+	wait "$daemon_pid" || code=$?
+	daemon_pid=""
+	[ "$code" = 0 ] || fail "mdevirtd ended with code $code when told to stop"
+}
+
 cd "$here"
+# The files of traits have absolute paths, which are those of this run.
+mkdir "$work/mdevirt.toml.d"
+cp mdevirt.toml "$work"
+printf '[traits]\nfile = "%s"\nlock = "%s"\n' "$here/traits.toml" "$work/traits.lock" >"$work/mdevirt.toml.d/traits.toml"
+
 dbus-daemon --session --nofork --nopidfile --address="$address" >"$work/bus.log" 2>&1 &
 bus_pid=$!
 await "$bus_pid" dbus-daemon test -S "$work/bus"
 
-"$bin/mdevirtd" --address "$address" --sim "$scenario" --host-name host-a --config mdevirt.toml --state-dir "$work/state" \
-	>"$work/mdevirtd.log" 2>&1 &
-daemon_pid=$!
-await "$daemon_pid" mdevirtd ctl status
+start "$scenario"
 
 tell "A host with two GPUs: one cut into four slices of 2 GiB, one that is a single slice of 8 GiB"
 show inventory
@@ -93,6 +110,21 @@ expect "one gold slice" "$work/before" \
 	'any(.parent == "0000:85:00.0" and .type_name == "GRID M60-8Q" and .total == 1 and (.traits | index("CUSTOM_GOLD")) != null)'
 expect "four silver slices" "$work/before" \
 	'any(.parent == "0000:84:00.0" and .type_name == "GRID M60-2Q" and .total == 4 and (.traits | index("CUSTOM_SILVER")) != null)'
+
+tell "What gold means is said once, by the vendor's name of the type; each host looks up its own id for it"
+cat traits.toml
+echo
+show trait list
+record traits trait list
+expect "gold is a type that the second card offers" "$work/traits" \
+	'length == 1 and (.[0] | .name == "CUSTOM_GOLD" and .state == "ok" and (.locked | not) and any(.local_types[]; . == {parent: "0000:85:00.0", id: "nvidia-22"}))'
+
+tell "The lock pins that; the same file is shipped to every host, and a host that differs says so with exit code 5"
+show trait lock | sed "s|$work|/etc/mdevirt|"
+show trait check | sed "s|$work|/etc/mdevirt|"
+[ -s "$work/traits.lock" ] || fail "there is no lock"
+record check trait check
+expect "the host agrees with its lock" "$work/check" '.agree and .differences == [] and .lock.revision == 1 and .lock.traits == 1'
 
 tell "A VM that asks for gold; first only what would happen"
 show spawn web-01.xml --flavor "$gold" --dry-run
@@ -148,9 +180,17 @@ cmp -s <(jq -S . "$work/before") <(jq -S . "$work/end") || fail "the inventory d
 record devices device list
 expect "no device stayed behind" "$work/devices" 'length == 2 and all(.mdevs == [])'
 
-kill "$daemon_pid"
-code=0
-wait "$daemon_pid" || code=$?
-daemon_pid=""
-[ "$code" = 0 ] || fail "mdevirtd ended with code $code when told to stop"
+tell "A driver update gives the type another id: gold means the same, and is served under the new one"
+stop
+sed "s/'nvidia-22'/'nvidia-522'/" "$scenario" >"$work/updated.xml"
+start "$work/updated.xml"
+show trait show CUSTOM_GOLD
+show trait check | sed "s|$work|/etc/mdevirt|"
+record traits trait list
+expect "gold has moved to the new id, and its history says so" "$work/traits" \
+	'.[0] | .state == "ok" and .locked and all(.local_types[]; .id == "nvidia-522") and any(.history[]; .kind == "renumbered" and .now == "nvidia-522")'
+record dry spawn web-01.xml --flavor "$gold" --dry-run
+expect "the next gold VM gets the new id" "$work/dry" '.devices[0] | .parent == "0000:85:00.0" and .mdev_type == "nvidia-522"'
+
+stop
 echo "demo: all as told"

@@ -37,7 +37,10 @@ struct Todo {
 }
 
 impl Todo {
-    const EVERYTHING: Self = Self { inventory: true, status: true, drifts: Vec::new() };
+    /// Changes were missed. A drift among them is not signalled, but status and inventory have it.
+    fn everything(&mut self) {
+        (self.inventory, self.status) = (true, true);
+    }
 
     fn add(&mut self, change: &Change) {
         match change {
@@ -56,13 +59,13 @@ impl Todo {
         let mut todo = Self::default();
         match changes.recv().await {
             Ok(change) => todo.add(&change),
-            Err(RecvError::Lagged(_)) => todo = Self::EVERYTHING,
+            Err(RecvError::Lagged(_)) => todo.everything(),
             Err(RecvError::Closed) => return None,
         }
         for _ in 0..BATCH {
             match changes.try_recv() {
                 Ok(change) => todo.add(&change),
-                Err(TryRecvError::Lagged(_)) => todo = Self::EVERYTHING,
+                Err(TryRecvError::Lagged(_)) => todo.everything(),
                 Err(TryRecvError::Empty | TryRecvError::Closed) => break,
             }
         }
