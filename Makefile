@@ -136,8 +136,8 @@ install: $(BUILT)/mdevirtd $(BUILT)/mdevirtctl ## what `make build` made, with a
 	@$(LOCATED) integration/libvirt-hook/50-mdevirt | $(INSTALL_PROGRAM) /dev/stdin $(DESTDIR)$(HOOKDIR)/50-mdevirt
 	@install -d $(DESTDIR)$(SHAREDIR)/mdevirt/xml-templates
 	@install -m 0644 xml-templates/*.xml $(DESTDIR)$(SHAREDIR)/mdevirt/xml-templates/
-	@[ -e $(DESTDIR)$(SYSCONFDIR)/mdevirt/mdevirt.toml ] || \
-		$(INSTALL_FILE) packaging/mdevirt.toml $(DESTDIR)$(SYSCONFDIR)/mdevirt/mdevirt.toml
+	@for file in mdevirt.toml traits.toml; do [ -e $(DESTDIR)$(SYSCONFDIR)/mdevirt/$$file ] || \
+		$(INSTALL_FILE) packaging/$$file $(DESTDIR)$(SYSCONFDIR)/mdevirt/$$file; done
 	@$(MAKE) install-docs
 
 .PHONY: install-docs

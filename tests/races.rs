@@ -95,25 +95,6 @@ async fn a_device_that_goes_while_the_host_is_looked_at_is_not_taken_for_idle() 
 }
 
 #[tokio::test]
-async fn a_request_on_claims_that_moved_meanwhile_is_refused() {
-    let (world, gate) = World::gated("two-m60", "two-m60.toml").await;
-    world.spawn("vm", TWO).await;
-    world.done(world.service().stop("vm", None).await).await;
-    gate.scan.set();
-    let service = world.service().clone();
-    let start = tokio::spawn(async move { service.start("vm", None).await });
-    gate.scan.holds().await;
-    world.points.arm("destroy.remove_device.1.before_effect", Action::Error, Some(1));
-    let destroy = world.service().destroy("vm", None).await.unwrap();
-    assert_eq!(world.ended(destroy.job).await.state, SagaState::Stuck);
-    gate.scan.open();
-    assert_eq!(start.await.unwrap().unwrap_err().kind, FaultKind::InstanceBusy);
-    assert_eq!(world.scan().await.mdevs.len(), 1, "what was removed is not made again");
-    world.done(world.service().destroy("vm", None).await).await;
-    assert_eq!(odds(&world).await, [""; 0]);
-}
-
-#[tokio::test]
 async fn starting_what_runs_and_stopping_what_is_off_is_no_error() {
     let world = World::new("two-m60").await;
     world.spawn("vm", TWO).await;

@@ -25,14 +25,6 @@ pub struct Resolved {
     pub reason: String,
 }
 
-impl Resolved {
-    /// Whether nothing new may be given out on this parent on account of this trait.
-    pub fn quarantines(&self, parent: &ParentAddr) -> bool {
-        self.state == TraitState::Drift
-            && (self.local.contains_key(parent) || self.instead.contains_key(parent))
-    }
-}
-
 /// All traits of a host.
 pub type Resolution = BTreeMap<TraitName, Resolved>;
 
@@ -124,7 +116,7 @@ impl Look<'_> {
             (Some((parent, now)), _) => {
                 let reason = format!(
                     "{} was {identity}, and on {parent} it is {now} now; no new claims until \
-                     `mdevirtctl trait accept {}`",
+                     `mdevirtctl trait accept {} --reason ...`",
                     self.name, self.name
                 );
                 Resolved { state: TraitState::Drift, identity: Some(identity), local, instead, reason }

@@ -254,6 +254,12 @@ impl Manager {
         Ok(self.service.trait_export().await?)
     }
 
+    /// Compares documents of `TraitExport`, of this host or others; keys as in `trait verify --json`.
+    #[zbus(out_args("verdict"))]
+    async fn trait_verify(&self, documents: Vec<String>) -> Result<Record, WireFault> {
+        Ok(json::to_record(&options::verdict(&documents)?)?)
+    }
+
     /// Version of the daemon.
     #[zbus(property(emits_changed_signal = "const"))]
     fn version(&self) -> String {

@@ -4,6 +4,8 @@ use serde_json::{Map, Value};
 use zbus::Variant;
 
 use super::json::{self, Limits, Record, shown};
+use crate::catalog::Export;
+use crate::catalog::verify::{Verdict, verify};
 use crate::config::MAX_FILE_BYTES;
 use crate::model::{DisplayWish, Fault, FaultKind, InvalidName};
 use crate::service::api::{AcceptRequest, ClaimRequest, SpawnRequest};
@@ -83,6 +85,17 @@ pub fn accept_request(word: &str, record: &Record) -> Result<AcceptRequest, Faul
         reason: options.required("reason")?,
         parent: parent.transpose().map_err(|err: InvalidName| named("parent", &err))?,
     })
+}
+
+/// The answer of `TraitVerify`, which asks nobody.
+///
+/// # Errors
+/// `InvalidRequest` naming the document that is no export.
+pub fn verdict(documents: &[String]) -> Result<Verdict, Fault> {
+    let read = |(number, text): (usize, &String)| {
+        Export::parse(text.as_bytes(), &format!("document {}", number + 1))
+    };
+    Ok(verify(&documents.iter().enumerate().map(read).collect::<Result<Vec<_>, _>>()?))
 }
 
 /// A domain XML that is an argument of its own.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::catalog::TraitState;
 use crate::catalog::capability::standard_traits;
 use crate::catalog::resolve::{Resolution, Resolved};
 use crate::catalog::type_name::{licence_trait, shared_name_traits, type_name_trait};
@@ -28,15 +29,17 @@ pub fn add_traits(
     }
 }
 
-/// Whether the type that the parent serves is the one that the trait is, or was, bound to.
+/// Whether the type that the parent serves is the one that the trait is bound to, or what that has become. A parent that only
+/// offers such a type beside the one it serves has no part in it.
 fn has(resolved: &Resolved, cap: &ParentCapacity<'_>) -> bool {
-    let addr = &cap.assigned.parent.addr;
-    let is = resolved.local.get(addr) == Some(&cap.assigned.mdev_type.id);
-    is || resolved.quarantines(addr) && resolved.instead.contains_key(addr)
+    let (parent, mdev_type) = (cap.assigned.parent, cap.assigned.mdev_type);
+    let is = resolved.local.get(&parent.addr) == Some(&mdev_type.id);
+    let instead = || resolved.instead.get(&parent.addr).is_some_and(|found| found.fits(parent, mdev_type));
+    is || resolved.state == TraitState::Drift && instead()
 }
 
 fn hold_back(name: &TraitName, resolved: &Resolved, cap: &mut ParentCapacity<'_>) {
-    if resolved.quarantines(&cap.assigned.parent.addr) && cap.quarantine.is_none() {
+    if resolved.state == TraitState::Drift && cap.quarantine.is_none() {
         cap.quarantine(FaultKind::TraitDrift, format!("trait {name} drifted: {}", resolved.reason));
     }
 }

@@ -76,6 +76,8 @@ fn waits_from_the_beginning(case: Case) {
         // It is all in the books.
         let run = Run::of(case, "away before it begins", |_| ());
         goes_away(&run, 1);
+        run.rest();
+        run.world().sim.heal();
         run.settles(&course, &[SagaState::Done]);
         return;
     };

@@ -3,6 +3,7 @@
 mod capacity;
 mod oracle;
 mod pick;
+mod traits;
 mod wishes;
 
 use std::collections::{BTreeMap, BTreeSet};
