@@ -20,8 +20,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use sha2::Digest as _;
 
-use super::pci_id::{pci_id, written};
 use crate::model::identity::plain_blanks;
+use crate::model::pci_id::{pci_id, written};
 use crate::model::{DeviceApi, InvalidName, TraitName, TypeId, TypeIdentity};
 
 /// Greatest length in bytes of one text of an identity: of what the kernel prints into one attribute.

@@ -13,8 +13,8 @@ use crate::text::{
 };
 
 use super::names::{normalised, trait_name};
-use super::pci_id::{pci_id, written};
 use super::{Binding, Catalog, MAX_TRAITS};
+use crate::model::pci_id::{pci_id, written};
 
 const KEYS: [&str; 5] = ["type", "vendor_id", "device_id", "framework", "framebuffer_mib"];
 

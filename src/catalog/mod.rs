@@ -20,7 +20,6 @@ mod load;
 mod lock;
 pub mod memory;
 mod names;
-mod pci_id;
 pub mod resolve;
 pub mod sense;
 pub mod series;

@@ -10,9 +10,11 @@ use super::parent::Parent;
 /// What stays of a type when ids move. Two types are the same if their identities are equal, on any host.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TypeIdentity {
-    /// PCI vendor; `None` for css, AP and virtual parents.
+    /// PCI vendor, as `0x10de`; `None` for css, AP and virtual parents.
+    #[serde(with = "super::pci_id::optional")]
     pub vendor_id: Option<u16>,
     /// PCI device: of a type without a name, and where a trait is bound to one kind of card.
+    #[serde(with = "super::pci_id::optional")]
     pub device_id: Option<u16>,
     /// Vendor name, blanks at its ends and doubled ones dropped.
     pub name: Option<String>,

@@ -16,6 +16,7 @@ pub mod journal;
 pub mod mdev_type;
 pub mod meaning;
 pub mod parent;
+pub(crate) mod pci_id;
 pub mod request;
 pub mod vocab;
 

@@ -100,7 +100,7 @@ pub const CONFIG: &str =
 
 fn identity(name: &str, mib: u32) -> Value {
     json!({
-        "vendor_id": 0x10de, "device_id": null, "name": name, "type_id": null, "device_api": "vfio-pci",
+        "vendor_id": "0x10de", "device_id": null, "name": name, "type_id": null, "device_api": "vfio-pci",
         "framebuffer_mib": mib, "heads": 4, "max_resolution": "7680x4320"
     })
 }

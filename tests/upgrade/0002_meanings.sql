@@ -101,8 +101,8 @@ CREATE TABLE shift (
 ) STRICT;
 
 CREATE INDEX shift_of_word ON shift (kind, word, nr);
-UPDATE claim SET identity = '{"vendor_id":4318,"device_id":null,"name":"NVIDIA A2-4Q","type_id":null,"device_api":"vfio-pci","framebuffer_mib":4096,"heads":4,"max_resolution":"7680x4320"}', card = '0000:00:01.0' WHERE id = '00000000-0000-0000-0000-000040000000';
-INSERT INTO meaning VALUES('trait','CUSTOM_A','0000:00:00.0','{"vendor_id":4318,"device_id":null,"name":"NVIDIA A2-4Q","type_id":null,"device_api":"vfio-pci","framebuffer_mib":4096,"heads":4,"max_resolution":"7680x4320"}','nvidia-746','{"vendor_id":4318,"device_id":null,"name":"NVIDIA A2-4Q","type_id":null,"device_api":"vfio-pci","framebuffer_mib":4096,"heads":4,"max_resolution":"7680x4320"}');
+UPDATE claim SET identity = '{"vendor_id":"0x10de","device_id":null,"name":"NVIDIA A2-4Q","type_id":null,"device_api":"vfio-pci","framebuffer_mib":4096,"heads":4,"max_resolution":"7680x4320"}', card = '0000:00:01.0' WHERE id = '00000000-0000-0000-0000-000040000000';
+INSERT INTO meaning VALUES('trait','CUSTOM_A','0000:00:00.0','{"vendor_id":"0x10de","device_id":null,"name":"NVIDIA A2-4Q","type_id":null,"device_api":"vfio-pci","framebuffer_mib":4096,"heads":4,"max_resolution":"7680x4320"}','nvidia-746','{"vendor_id":"0x10de","device_id":null,"name":"NVIDIA A2-4Q","type_id":null,"device_api":"vfio-pci","framebuffer_mib":4096,"heads":4,"max_resolution":"7680x4320"}');
 INSERT INTO shift VALUES(1,5,'trait','CUSTOM_A','0000:00:00.0','renumbered','nvidia-700','nvidia-746','');
 PRAGMA user_version = 2;
 COMMIT;

@@ -8,7 +8,7 @@ use toml::de::DeTable;
 
 use crate::catalog::MAX_TRAITS;
 use crate::catalog::canonical::{Digest, IdentityForm, PciId};
-use crate::catalog::pci_id::pci_id;
+use crate::model::pci_id::pci_id;
 use crate::model::{DeviceApi, InvalidName, TraitName, TypeId, TypeIdentity};
 use crate::text::{At, ConfigError, ConfigErrors, Problems, Reader, Spot, Value};
 

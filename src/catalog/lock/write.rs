@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::catalog::pci_id::written;
 use crate::model::TypeIdentity;
+use crate::model::pci_id::written;
 use crate::text::quoted;
 
 use super::{Accepted, Lock, VERSION};
