@@ -57,7 +57,9 @@ pub(super) struct IdentityForm<'a> {
     pub(super) device_id: Option<PciId>,
     pub(super) framebuffer_mib: Option<u32>,
     pub(super) heads: Option<u32>,
+    #[serde(borrow)]
     pub(super) max_resolution: Option<Cow<'a, str>>,
+    #[serde(borrow)]
     pub(super) name: Option<Cow<'a, str>>,
     pub(super) type_id: Option<TypeId>,
     pub(super) vendor_id: Option<PciId>,

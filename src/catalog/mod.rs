@@ -11,6 +11,7 @@
 
 mod canonical;
 mod document;
+mod export;
 mod lock;
 mod names;
 mod pci_id;
@@ -22,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::model::{Framework, MdevType, Parent, TraitName, TypeIdentity};
 
 pub use canonical::{Digest, canonical, digest};
+pub use export::{Export, Exported, LockMark, MAX_EXPORT_BYTES};
 pub use lock::{Acceptance, Accepted, Lock, Locked, MAX_LOCK_BYTES};
 pub use names::{standard_traits, trait_name};
 
