@@ -15,6 +15,7 @@ mod export;
 mod lock;
 mod names;
 mod pci_id;
+mod verify;
 
 use std::collections::BTreeMap;
 
@@ -26,6 +27,7 @@ pub use canonical::{Digest, canonical, digest};
 pub use export::{Export, Exported, LockMark, MAX_EXPORT_BYTES};
 pub use lock::{Acceptance, Accepted, Lock, Locked, MAX_LOCK_BYTES};
 pub use names::{standard_traits, trait_name};
+pub use verify::{Difference, DifferenceKind, Verdict, verify};
 
 /// Greatest number of traits in one file.
 pub const MAX_TRAITS: usize = 10_000;
@@ -73,7 +75,7 @@ pub struct Catalog {
 }
 
 /// How a trait stands on one host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TraitState {
     /// It has one identity, and this host offers it.
