@@ -18,10 +18,13 @@ mod pci_id;
 mod verify;
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Framework, MdevType, Parent, TraitName, TypeIdentity};
+use crate::model::claim::text_enum;
+use crate::model::{Framework, InvalidName, MdevType, Parent, TraitName, TypeIdentity};
 
 pub use canonical::{Digest, canonical, digest};
 pub use export::{Export, Exported, LockMark, MAX_EXPORT_BYTES};
@@ -74,16 +77,16 @@ pub struct Catalog {
     pub bindings: BTreeMap<TraitName, Binding>,
 }
 
-/// How a trait stands on one host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum TraitState {
-    /// It has one identity, and this host offers it.
-    Ok,
-    /// What it was bound to has become something else; no new claims until an operator accepts.
-    Drift,
-    /// No parent of this host offers its identity.
-    Unavailable,
-    /// Types of two identities fit it.
-    Ambiguous,
-}
+text_enum!(
+    /// How a trait stands on one host.
+    TraitState, "trait state" {
+        /// It has one identity, and this host offers it.
+        Ok = "ok",
+        /// What it was bound to has become something else; no new claims until an operator accepts.
+        Drift = "drift",
+        /// No parent of this host offers its identity.
+        Unavailable = "unavailable",
+        /// Types of two identities fit it.
+        Ambiguous = "ambiguous",
+    }
+);

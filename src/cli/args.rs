@@ -74,6 +74,9 @@ pub enum Command {
     /// Look at the types that devices offer
     #[command(subcommand, after_help = ex::TYPE)]
     Type(TypeCommand),
+    /// Look at traits and compare what they mean
+    #[command(subcommand, after_help = ex::TRAIT)]
+    Trait(TraitCommand),
     /// Show what each resource provider has
     #[command(after_help = ex::INVENTORY)]
     Inventory,
@@ -157,6 +160,18 @@ pub enum TypeCommand {
     /// List them, each with the devices that offer it
     #[command(after_help = ex::TYPE)]
     List,
+}
+
+/// `trait ...`.
+#[derive(Debug, Subcommand)]
+pub enum TraitCommand {
+    /// Compare what hosts exported, without the daemon; the exit code is 5 if they disagree
+    #[command(after_help = ex::TRAIT_VERIFY)]
+    Verify {
+        /// What trait export printed, one file a host
+        #[arg(required = true, value_name = "FILE", value_parser = NonEmptyStringValueParser::new())]
+        files: Vec<String>,
+    },
 }
 
 /// `instance ...`.

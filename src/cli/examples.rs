@@ -29,6 +29,18 @@ Examples:
   mdevirtctl type list
   mdevirtctl type list --json | jq -r '.[].name'";
 
+pub(super) const TRAIT: &str = "\
+Examples:
+  mdevirtctl trait verify gpu-01.json gpu-02.json";
+
+pub(super) const TRAIT_VERIFY: &str = "\
+Examples:
+  mdevirtctl trait verify gpu-01.json gpu-02.json
+  mdevirtctl trait verify exports/*.json --json | jq -r '.differences[] | [.trait, .host] | @tsv'
+
+What most hosts say is expected; of a tie, what the first file says. No two hosts need the same cards, but a trait
+that one host can serve and another cannot is shown, so compare hosts that VMs move between.";
+
 pub(super) const INVENTORY: &str = "\
 Examples:
   mdevirtctl inventory

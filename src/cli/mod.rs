@@ -24,5 +24,6 @@ pub mod output;
 pub mod run;
 pub mod session;
 pub mod table;
+pub mod traits;
 
 pub use run::main;

@@ -6,11 +6,11 @@ use clap::Parser;
 
 use super::args::{
     ClaimCommand, Cli, Command, ConfigCommand, DeviceCommand, HookCommand, InstanceCommand, JobCommand,
-    TypeCommand,
+    TraitCommand, TypeCommand,
 };
 use super::output::{Output, Stop};
 use super::session::Session;
-use super::{books, config, generate, hardware, monitor, operate};
+use super::{books, config, generate, hardware, monitor, operate, traits};
 use crate::dbus::Bus;
 use crate::model::{Fault, FaultKind, OpKind};
 
@@ -42,6 +42,7 @@ fn run(cli: Cli, bus: &Bus, output: Output) -> Result<(), Stop> {
         Command::Config(ConfigCommand::ImportNova { file, output: target }) => {
             config::import_nova(file, target.as_deref(), output)
         }
+        Command::Trait(TraitCommand::Verify { files }) => traits::verify_files(files, output),
         Command::Config(ConfigCommand::Show { default: false })
         | Command::Status
         | Command::Device(_)
@@ -108,6 +109,7 @@ async fn talk(cli: Cli, bus: &Bus, output: Output) -> Result<(), Stop> {
         Command::Reload => output.print(&client.reload().await?),
         // Done by `run`, without a session.
         Command::Config(ConfigCommand::Check { .. } | ConfigCommand::ImportNova { .. })
+        | Command::Trait(TraitCommand::Verify { .. })
         | Command::Completions { .. }
         | Command::Hook(_)
         | Command::Man { .. } => Ok(()),
