@@ -90,3 +90,6 @@ text_enum!(
         Ambiguous = "ambiguous",
     }
 );
+
+#[cfg(test)]
+mod property_tests;
