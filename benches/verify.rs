@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use mdevirt::catalog::verify::verify;
-use mdevirt::catalog::{Export, Lock, TraitState};
+use mdevirt::catalog::{Export, Lock, TraitState, verify};
 use mdevirt::model::{DeviceApi, TraitName, TypeIdentity};
 
 const HOSTS: usize = 10_000;

@@ -20,7 +20,7 @@ pub(super) const VERSION: u64 = 1;
 pub const MAX_LOCK_BYTES: usize = 16 * 1024 * 1024;
 
 /// Acceptances that are kept of one trait; the oldest one leaves.
-pub(super) const MAX_HISTORY: usize = 100;
+const MAX_HISTORY: usize = 100;
 
 /// Greatest length in bytes of a reason.
 const MAX_REASON: usize = 1000;

@@ -24,7 +24,7 @@ pub mod resolve;
 pub mod sense;
 pub mod series;
 pub mod type_name;
-pub mod verify;
+mod verify;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -39,6 +39,7 @@ pub use canonical::{Digest, canonical, digest};
 pub use export::{Export, Exported, LockMark, MAX_EXPORT_BYTES};
 pub use lock::{Acceptance, Accepted, Lock, Locked, MAX_LOCK_BYTES};
 pub use names::{standard_traits, trait_name};
+pub use verify::{Difference, DifferenceKind, Verdict, verify};
 
 /// Greatest number of traits in one file.
 pub const MAX_TRAITS: usize = 10_000;
@@ -103,3 +104,6 @@ text_enum!(
         Ambiguous = "ambiguous",
     }
 );
+
+#[cfg(test)]
+mod property_tests;

@@ -211,8 +211,8 @@ pub enum TraitCommand {
     #[command(after_help = ex::TRAIT_VERIFY)]
     Verify {
         /// Files that `trait export` printed
-        #[arg(value_name = "FILE", required = true)]
-        files: Vec<PathBuf>,
+        #[arg(value_name = "FILE", required = true, value_parser = NonEmptyStringValueParser::new())]
+        files: Vec<String>,
     },
 }
 

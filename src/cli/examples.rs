@@ -100,9 +100,11 @@ Examples:
 
 pub(super) const TRAIT_VERIFY: &str = "\
 Examples:
-  for host in gpu-01 gpu-02; do ssh $host mdevirtctl trait export > $host.json; done
-  mdevirtctl trait verify gpu-*.json
-  mdevirtctl trait verify gpu-*.json --json | jq -r '.differences[] | .host'";
+  mdevirtctl trait verify gpu-01.json gpu-02.json
+  mdevirtctl trait verify exports/*.json --json | jq -r '.differences[] | [.trait, .host] | @tsv'
+
+What most hosts say is expected; of a tie, what the first file says. No two hosts need the same cards, but a trait
+that one host can serve and another cannot is shown, so compare hosts that VMs move between.";
 
 pub(super) const JOB: &str = "\
 Examples:

@@ -38,7 +38,7 @@ fn run(cli: Cli, bus: &Bus, output: Output) -> Result<(), Stop> {
         Command::Completions { shell } => generate::completions(*shell),
         Command::Man { directory } => generate::man(directory),
         Command::Hook(HookCommand::Qemu { arguments }) => answer_hook(arguments),
-        Command::Trait(TraitCommand::Verify { files }) => verify::run(files, output),
+        Command::Trait(TraitCommand::Verify { files }) => verify::verify_files(files, output),
         Command::Config(ConfigCommand::Check { file }) => config::check(file, output),
         Command::Config(ConfigCommand::Show { default: true }) => config::show_default(output),
         Command::Config(ConfigCommand::ImportNova { file, output: target, traits }) => {

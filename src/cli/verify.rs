@@ -1,74 +1,79 @@
 //! `trait verify`: compares exports of any number of hosts, without a daemon.
 
-use std::collections::HashMap;
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
-
+use super::input::read_text;
 use super::output::{Output, Show, Stop};
 use super::table::Table;
-use crate::catalog::verify::{Verdict, verify};
-use crate::catalog::{Export, MAX_EXPORT_BYTES};
-use crate::model::{Fault, FaultKind};
+use crate::catalog::{
+    Difference, DifferenceKind, Export, LockMark, MAX_EXPORT_BYTES, TraitState, Verdict, verify,
+};
+use crate::model::{Fault, FaultKind, TypeIdentity};
 
-impl Show for Verdict {
-    fn text(&self) -> String {
-        if self.agree {
-            return format!("{} hosts agree\n", self.hosts);
-        }
-        let mut table = Table::new(&["TRAIT", "HOST", "TYPE", "EXPECTED"]);
-        for one in &self.differences {
-            // Two types of one name differ in what the name does not say.
-            let full = one.type_name == one.expected;
-            let shown = |name: &str, identity: Option<&crate::model::TypeIdentity>| match identity {
-                Some(identity) if full => identity.to_string(),
-                Some(_) | None => name.to_owned(),
-            };
-            table.row(vec![
-                one.name.clone(),
-                one.host.clone(),
-                shown(&one.type_name, one.identity.as_ref()),
-                shown(&one.expected, one.expected_identity.as_ref()),
-            ]);
-        }
-        table.to_string()
-    }
-}
-
-/// Reads the files and prints what differs.
+/// `trait verify`. The verdict goes to standard output also if it is a failure.
 ///
 /// # Errors
-/// `InvalidRequest` naming the file that is no export, `TraitMismatch` if anything differs.
-pub(super) fn run(files: &[PathBuf], output: Output) -> Result<(), Stop> {
-    let mut exports = files.iter().map(|file| read(file)).collect::<Result<Vec<_>, _>>()?;
-    tell_apart(&mut exports, files);
+/// `InvalidRequest` with the name of a file that cannot be read or is no export; `TraitMismatch` if hosts disagree.
+pub(super) fn verify_files(files: &[String], output: Output) -> Result<(), Stop> {
+    let exports = files.iter().map(|file| export(file)).collect::<Result<Vec<Export>, Fault>>()?;
     let verdict = verify(&exports);
     output.print(&verdict)?;
     if verdict.agree {
         return Ok(());
     }
-    let text = format!("{} differences among {} hosts", verdict.differences.len(), verdict.hosts);
+    let text = format!(
+        "hosts disagree about traits: {} differences in {} exports",
+        verdict.differences.len(),
+        verdict.hosts
+    );
     Err(Fault::new(FaultKind::TraitMismatch, text).into())
 }
 
-fn read(file: &Path) -> Result<Export, Fault> {
-    let origin = file.display().to_string();
-    let limit = u64::try_from(MAX_EXPORT_BYTES).unwrap_or(u64::MAX).saturating_add(1);
-    let mut bytes = Vec::new();
-    let read = File::open(file).and_then(|open| open.take(limit).read_to_end(&mut bytes));
-    read.map_err(|err| {
-        Fault::new(FaultKind::InvalidRequest, format!("{}: cannot be read: {err}", origin.escape_debug()))
-    })?;
-    Export::parse(&bytes, &origin)
+fn export(file: &str) -> Result<Export, Fault> {
+    let text = read_text(file, MAX_EXPORT_BYTES, FaultKind::InvalidRequest)?;
+    Export::parse(text.as_bytes(), file)
 }
 
-/// Hosts of one name are called by their files as well.
-fn tell_apart(exports: &mut [Export], files: &[PathBuf]) {
-    let mut names: HashMap<String, usize> = HashMap::new();
-    exports.iter().for_each(|export| *names.entry(export.host.clone()).or_default() += 1);
-    for (export, file) in exports.iter_mut().zip(files) {
-        if names.get(&export.host).is_some_and(|count| *count > 1) {
-            export.host = format!("{} ({})", export.host, file.display());
+impl Show for Verdict {
+    fn text(&self) -> String {
+        if self.agree {
+            return format!("agreed: {} traits on {} hosts\n", self.traits, self.hosts);
         }
+        let mut table = Table::new(&["TRAIT", "HOST", "HAS", "EXPECTED"]);
+        for difference in &self.differences {
+            table.row(row(difference));
+        }
+        table.to_string()
+    }
+}
+
+/// A lock stands in the place of a trait, in brackets, which no trait has.
+fn row(difference: &Difference) -> Vec<String> {
+    let name = difference.trait_name.as_ref().map_or_else(|| "(lock)".to_owned(), ToString::to_string);
+    let (has, expected) = match difference.kind {
+        DifferenceKind::Lock => (lock(difference.lock.as_ref()), lock(difference.expected_lock.as_ref())),
+        DifferenceKind::Missing
+        | DifferenceKind::Extra
+        | DifferenceKind::Identity
+        | DifferenceKind::State => (
+            standing(difference.state, difference.identity.as_ref()),
+            standing(difference.expected_state, difference.expected_identity.as_ref()),
+        ),
+    };
+    vec![name, difference.host.clone(), has, expected]
+}
+
+fn lock(lock: Option<&LockMark>) -> String {
+    lock.map_or_else(
+        || "no lock".to_owned(),
+        |mark| format!("revision {}, digest {}", mark.revision, mark.digest.short()),
+    )
+}
+
+/// The identity, after the state if that is not `ok`; nothing if there is no such trait.
+fn standing(state: Option<TraitState>, identity: Option<&TypeIdentity>) -> String {
+    match (state, identity) {
+        (None, _) => String::new(),
+        (Some(TraitState::Ok), Some(identity)) => identity.to_string(),
+        (Some(state), Some(identity)) => format!("{state}: {identity}"),
+        (Some(state), None) => state.to_string(),
     }
 }

@@ -4,8 +4,7 @@ use serde_json::{Map, Value};
 use zbus::Variant;
 
 use super::json::{self, Limits, Record, shown};
-use crate::catalog::Export;
-use crate::catalog::verify::{Verdict, verify};
+use crate::catalog::{Export, Verdict, verify};
 use crate::config::MAX_FILE_BYTES;
 use crate::model::{DisplayWish, Fault, FaultKind, InvalidName};
 use crate::service::api::{AcceptRequest, ClaimRequest, SpawnRequest};

@@ -11,10 +11,10 @@ use super::parent::Parent;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TypeIdentity {
     /// PCI vendor, as `0x10de`; `None` for css, AP and virtual parents.
-    #[serde(with = "super::pci_id::optional")]
+    #[serde(default, with = "super::pci_id::optional")]
     pub vendor_id: Option<u16>,
     /// PCI device: of a type without a name, and where a trait is bound to one kind of card.
-    #[serde(with = "super::pci_id::optional")]
+    #[serde(default, with = "super::pci_id::optional")]
     pub device_id: Option<u16>,
     /// Vendor name, blanks at its ends and doubled ones dropped.
     pub name: Option<String>,

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::bus::{Fake, Pace, PrivateBus};
 use crate::{ctl, json};
 
-fn check(name: &str, seen: &str) {
+pub(crate) fn check(name: &str, seen: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/cli").join(name);
     if std::env::var_os("MDEVIRT_REGEN").is_some() {
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();

@@ -10,6 +10,7 @@ mod help;
 mod local;
 mod operations;
 mod streams;
+mod traits;
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
