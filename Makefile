@@ -138,6 +138,8 @@ install: $(BUILT)/mdevirtd $(BUILT)/mdevirtctl ## what `make build` made, with a
 	@install -m 0644 xml-templates/*.xml $(DESTDIR)$(SHAREDIR)/mdevirt/xml-templates/
 	@[ -e $(DESTDIR)$(SYSCONFDIR)/mdevirt/mdevirt.toml ] || \
 		$(INSTALL_FILE) packaging/mdevirt.toml $(DESTDIR)$(SYSCONFDIR)/mdevirt/mdevirt.toml
+	@[ -e $(DESTDIR)$(SYSCONFDIR)/mdevirt/traits.toml ] || \
+		$(INSTALL_FILE) packaging/traits.toml $(DESTDIR)$(SYSCONFDIR)/mdevirt/traits.toml
 	@$(MAKE) install-docs
 
 .PHONY: install-docs
@@ -161,7 +163,8 @@ uninstall: ## takes away what install put there; configuration and state stay
 		$(SBINDIR)/mdevirtd $(BINDIR)/mdevirtctl $(UNITDIR)/mdevirtd.service $(DBUSPOLICYDIR)/org.mdevirt1.conf \
 		$(SHAREDIR)/dbus-1/system-services/org.mdevirt1.service $(POLKITACTIONDIR)/org.mdevirt1.policy \
 		$(POLKITRULESDIR)/50-mdevirt.rules $(SYSUSERSDIR)/mdevirt.conf $(HOOKDIR)/50-mdevirt \
-		$(SHAREDIR)/man/man1/mdevirtctl*.gz $(SHAREDIR)/man/man8/mdevirtd.8.gz $(SHAREDIR)/bash-completion/completions/mdevirtctl \
+		$(SHAREDIR)/man/man1/mdevirtctl*.gz $(SHAREDIR)/man/man5/traits.toml.5.gz $(SHAREDIR)/man/man8/mdevirtd.8.gz \
+		$(SHAREDIR)/bash-completion/completions/mdevirtctl \
 		$(SHAREDIR)/zsh/vendor-completions/_mdevirtctl $(SHAREDIR)/fish/vendor_completions.d/mdevirtctl.fish)
 	@rm -rf $(addprefix $(DESTDIR)$(SHAREDIR)/,mdevirt doc/mdevirt)
 

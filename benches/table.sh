@@ -1,6 +1,6 @@
 #!/bin/bash
-# table.sh - measures and prints one table: the inventory pass beside bare libvirt, a claim's commits and time, and the
-# idle daemon's memory and wake-ups. Ratios are of the same run; absolute times say little about another machine.
+# table.sh - measures and prints one table: the inventory pass beside bare libvirt, a claim's commits and time, the traits
+# of a fleet, and the idle daemon's memory and wake-ups. Ratios are of the same run; absolute times say little about another machine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,6 +22,7 @@ estimate() { jq .median.point_estimate "$target/criterion/$1/new/estimates.json"
 echo "measuring (a few minutes) ..." >&2
 cargo bench --locked --bench inventory >"$work/inventory.log" 2>&1 || { cat "$work/inventory.log" >&2; exit 1; }
 cargo bench --locked --bench claim >"$work/claim.log" 2>&1 || { cat "$work/claim.log" >&2; exit 1; }
+cargo bench --locked --bench verify >"$work/verify.log" 2>&1 || { cat "$work/verify.log" >&2; exit 1; }
 cargo build --locked --release --bins >"$work/build.log" 2>&1 || { cat "$work/build.log" >&2; exit 1; }
 
 address=unix:path=$work/bus
@@ -44,6 +45,7 @@ rss=$(awk '/^VmRSS/ { print $2 }' /proc/"$daemon_pid"/status)
 bare=$(estimate inventory_384vf/bare_libvirt)
 pass=$(estimate inventory_384vf/inventory_pass)
 claim=$(estimate claim_and_release)
+fleet=$(estimate trait_verify/10000_hosts)
 commits=$(awk '/^claim_commits/ { print $2; exit }' "$work/claim.log")
 
 {
@@ -53,6 +55,7 @@ commits=$(awk '/^claim_commits/ { print $2; exit }' "$work/claim.log")
 	echo "ratio|$(jq -n "$pass / $bare * 100 | round / 100")|at most 1.3"
 	echo "commits of a claim|$commits|at most 2"
 	echo "claim and release, simulated host|$(jq -n "$claim / 1e6 * 100 | round / 100") ms|-"
+	echo "traits of 10,000 hosts compared|$(jq -n "$fleet / 1e9 * 100 | round / 100") s|under 2 s"
 	echo "idle daemon, resident|$(jq -n "$rss / 1024 * 10 | round / 10") MiB|under 25 MiB"
 	echo "idle daemon, wake-ups in $idle_seconds s|$((after - before))|0 without a watchdog"
 } | column -t -s '|'
