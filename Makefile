@@ -161,7 +161,8 @@ uninstall: ## takes away what install put there; configuration and state stay
 		$(SBINDIR)/mdevirtd $(BINDIR)/mdevirtctl $(UNITDIR)/mdevirtd.service $(DBUSPOLICYDIR)/org.mdevirt1.conf \
 		$(SHAREDIR)/dbus-1/system-services/org.mdevirt1.service $(POLKITACTIONDIR)/org.mdevirt1.policy \
 		$(POLKITRULESDIR)/50-mdevirt.rules $(SYSUSERSDIR)/mdevirt.conf $(HOOKDIR)/50-mdevirt \
-		$(SHAREDIR)/man/man1/mdevirtctl*.gz $(SHAREDIR)/man/man8/mdevirtd.8.gz $(SHAREDIR)/bash-completion/completions/mdevirtctl \
+		$(SHAREDIR)/man/man1/mdevirtctl*.gz $(SHAREDIR)/man/man5/traits.toml.5.gz $(SHAREDIR)/man/man8/mdevirtd.8.gz \
+		$(SHAREDIR)/bash-completion/completions/mdevirtctl \
 		$(SHAREDIR)/zsh/vendor-completions/_mdevirtctl $(SHAREDIR)/fish/vendor_completions.d/mdevirtctl.fish)
 	@rm -rf $(addprefix $(DESTDIR)$(SHAREDIR)/,mdevirt doc/mdevirt)
 

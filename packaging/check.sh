@@ -29,6 +29,7 @@ done <<'LIST'
 644 /etc/mdevirt/mdevirt.toml
 644 /etc/mdevirt/traits.toml
 644 /usr/share/man/man1/mdevirtctl.1.gz
+644 /usr/share/man/man5/traits.toml.5.gz
 644 /usr/share/man/man8/mdevirtd.8.gz
 644 /usr/share/bash-completion/completions/mdevirtctl
 644 /usr/share/zsh/vendor-completions/_mdevirtctl

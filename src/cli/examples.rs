@@ -103,8 +103,8 @@ Examples:
   mdevirtctl trait verify gpu-01.json gpu-02.json
   mdevirtctl trait verify exports/*.json --json | jq -r '.differences[] | [.trait, .host] | @tsv'
 
-What most hosts say is expected; of a tie, what the first file says. No two hosts need the same cards, but a trait
-that one host can serve and another cannot is shown, so compare hosts that VMs move between.";
+What most hosts say is expected; of a tie, what the first file says. A trait that one host can serve and another
+cannot is a difference too: compare hosts that VMs move between.";
 
 pub(super) const JOB: &str = "\
 Examples:

@@ -1,12 +1,14 @@
 //! `status`, `device`, `type` and `inventory` as text.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use super::output::Show;
 use super::table::{Sheet, Table};
-use crate::model::{DeviceApi, Fault, FaultKind, Finding, Framework, InventoryRecord, ParentAddr, TypeId};
+use crate::model::{
+    DeviceApi, Fault, FaultKind, Finding, Framework, InventoryRecord, ParentAddr, TraitName, TypeId,
+};
 use crate::service::api::{DeviceView, MdevView, StatusView, TypeView};
 
 impl Show for StatusView {
@@ -194,7 +196,6 @@ impl Show for Vec<InventoryRecord> {
             "PROVIDER", "CLASS", "TYPE", "TOTAL", "RESERVED", "MAX_UNIT", "USED", "FOREIGN", "TRAITS",
         ]);
         for record in self {
-            let traits: Vec<&str> = record.traits.iter().map(|name| name.as_str()).collect();
             table.row(vec![
                 record.provider.clone(),
                 record.resource_class.to_string(),
@@ -204,11 +205,23 @@ impl Show for Vec<InventoryRecord> {
                 record.max_unit.to_string(),
                 record.used.to_string(),
                 record.foreign.to_string(),
-                traits.join(","),
+                traits(&record.traits),
             ]);
         }
         table.to_string()
     }
+}
+
+/// Traits of an operator's own; the many that every type has by its capabilities are counted, JSON has them all.
+fn traits(all: &BTreeSet<TraitName>) -> String {
+    let of_type =
+        |name: &&TraitName| name.as_str().starts_with("HW_") || name.as_str().starts_with("CUSTOM_HW_");
+    let mut shown: Vec<String> = all.iter().filter(|name| !of_type(name)).map(ToString::to_string).collect();
+    match all.len() - shown.len() {
+        0 => {}
+        count => shown.push(format!("{count} of its capabilities")),
+    }
+    shown.join(",")
 }
 
 /// The device at an address.

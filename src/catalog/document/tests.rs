@@ -85,3 +85,20 @@ fn sizes_are_bounded() {
     let long = format!("[trait.\"CUSTOM_{}\"]\ntype = \"x\"", "\u{1b}".repeat(100_000));
     assert!(errors(&long)[0].len() < 4000, "{}", errors(&long)[0].len());
 }
+
+/// The example that is shipped binds nothing, and each of its examples is right.
+#[test]
+fn the_shipped_example_is_valid() {
+    let text = include_str!("../../../packaging/traits.toml");
+    assert_eq!(Catalog::parse(text, "traits.toml").unwrap(), Catalog::default());
+    let lines =
+        text.lines().map(|line| line.strip_prefix('#').filter(|line| !line.starts_with(' ')).unwrap_or(line));
+    let full = Catalog::parse(&lines.collect::<Vec<_>>().join("\n"), "example").unwrap();
+    let keys: Vec<&str> = full.bindings.values().map(|binding| binding.type_key.as_str()).collect();
+    assert_eq!(keys, ["NVIDIA A2-4Q", "NVIDIA A2-2Q", "NVIDIA A2-2Q"]);
+    let gold = &full.bindings[&"CUSTOM_GOLD".parse().unwrap()];
+    assert_eq!(
+        (gold.vendor_id, gold.device_id, gold.framebuffer_mib),
+        (Some(0x10de), Some(0x25b6), Some(4096))
+    );
+}
