@@ -21,7 +21,7 @@ pub struct Resolved {
     pub local: BTreeMap<ParentAddr, TypeId>,
     /// What was found in place of it, by parent: types under its id, or that the file's words fit.
     pub instead: BTreeMap<ParentAddr, TypeIdentity>,
-    /// Why it is not `Ok`, and what to do; empty otherwise.
+    /// Why it is not `Ok`, and what to do; of an `Ok` one, what makes it less safe than others. Empty otherwise.
     pub reason: String,
 }
 
@@ -126,13 +126,10 @@ impl Look<'_> {
                 self.ambiguous(&identity, &stray, strays)
             }
             (None, _) if local.is_empty() => self.unavailable(Some(identity.clone()), &identity.to_string()),
-            (None, _) => Resolved {
-                state: TraitState::Ok,
-                identity: Some(identity),
-                local,
-                instead,
-                reason: String::new(),
-            },
+            (None, _) => {
+                let reason = self.unnamed(&identity);
+                Resolved { state: TraitState::Ok, identity: Some(identity), local, instead, reason }
+            }
         }
     }
 
@@ -152,6 +149,16 @@ impl Look<'_> {
             }
             None => Sense::Gone,
         }
+    }
+
+    /// What is to be said of a type that its driver gives no name; empty otherwise.
+    fn unnamed(&self, identity: &TypeIdentity) -> String {
+        let Some(id) = &identity.type_id else { return String::new() };
+        format!(
+            "{} is bound to the id {id} on this kind of device, for the driver names no types: less safe, an id may mean \
+             another type after an update",
+            self.name
+        )
     }
 
     fn unavailable(&self, identity: Option<TypeIdentity>, wanted: &str) -> Resolved {

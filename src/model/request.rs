@@ -10,7 +10,7 @@
 //!
 //! `{S}` is empty, a number or a word; the same suffix makes one group.
 //!
-//! 1. What a [`Request`] shows ([`Request::to_string`]) is read back as the same request (`tests`, property).
+//! 1. What a [`Request`] shows (its `Display`) is read back as the same request (`tests`, property).
 //! 2. In the text that a person writes an unknown key is an error. In an orchestrator's map it may be another
 //!    service's: it is left alone and told ([`FromSpecs::ignored`]), unless it looks like one of ours misspelt.
 //! 3. Any well-formed trait may be asked for; whether a type has it is decided on the host.

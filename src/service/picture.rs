@@ -52,7 +52,8 @@ impl Picture<'_> {
     pub(super) fn findings(&self) -> Vec<Finding> {
         let traits = self.resolution.iter().filter_map(|(name, resolved)| {
             let kind = match resolved.state {
-                TraitState::Ok => return None,
+                TraitState::Ok if resolved.reason.is_empty() => return None,
+                TraitState::Ok => FindingKind::ConfigWarning,
                 TraitState::Drift | TraitState::Ambiguous => FindingKind::Conflict,
                 TraitState::Unavailable => FindingKind::ConfigWarning,
             };

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use mdevirt::catalog::memory::Memory;
 use mdevirt::catalog::resolve::Resolution;
-use mdevirt::catalog::{Export, TraitState};
+use mdevirt::catalog::{Export, TraitState, verify};
 use mdevirt::config::parse;
 use mdevirt::host::Hypervisor;
 use mdevirt::host::sim::{FileHost, SimHost, SimOptions};
@@ -230,6 +230,16 @@ async fn one_id_means_two_types_on_two_hosts() {
         exports.push(Export::parse(world.service().trait_export().await.unwrap().as_bytes(), host).unwrap());
     }
     assert_eq!(exports[0].digest(), exports[1].digest(), "the ids of the hosts do not enter");
+    assert!(verify(&exports).agree, "{:?}", verify(&exports));
+    // An operator who goes by the id binds the trait to another type on the other host.
+    let mut other = exports[1].clone();
+    let four = other.traits[&"CUSTOM_FOUR".parse().unwrap()].clone();
+    other.traits.insert("CUSTOM_TWO".parse().unwrap(), four);
+    let verdict = verify(&[exports[0].clone(), other]);
+    let names = |identity: &Option<TypeIdentity>| identity.as_ref().map(|i| i.label().to_owned());
+    let told: Vec<_> =
+        verdict.differences.iter().map(|d| (names(&d.expected_identity), names(&d.identity))).collect();
+    assert!(told.contains(&(Some("GRID V100-2Q".into()), Some("GRID V100-4Q".into()))), "{told:?}");
     let text = serde_json::to_string(&exports[1]).unwrap();
     assert!(!text.contains("nvidia-10"), "no local id leaves the host: {text}");
 }

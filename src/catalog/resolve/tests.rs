@@ -198,6 +198,7 @@ fn a_type_without_a_name_is_its_id_on_that_kind_of_card() {
         |device| Parent { device_id: Some(device), ..parent("0000:00:02.0", &[("i915-GVTg_V5_4", "", 128)]) };
     let mut life = Life::of(bound("i915-GVTg_V5_4"));
     let found = life.look(&host(&[gvt(0x1912)]));
+    assert!(found.reason.contains("less safe"), "{}", found.reason);
     assert_eq!((found.state, found.identity.unwrap().device_id), (TraitState::Ok, Some(0x1912)));
     assert_eq!(life.look(&host(&[gvt(0x5912)])).state, TraitState::Drift);
 }

@@ -20,7 +20,7 @@ pub struct TraitView {
     pub local_types: Vec<LocalType>,
     /// Where it stands.
     pub state: TraitState,
-    /// Why it is not `ok`, and what to do; empty otherwise.
+    /// Why it is not `ok`, and what to do; of an `ok` one, what makes it less safe than others. Empty otherwise.
     pub reason: String,
     /// Whether the lock has it.
     pub locked: bool,
