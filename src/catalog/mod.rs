@@ -69,6 +69,15 @@ impl Binding {
             && (self.framebuffer_mib.is_none() || self.framebuffer_mib == identity.framebuffer_mib)
     }
 
+    /// Whether the file's words, as they are, name this identity. After an acceptance they may not: then they are older.
+    pub fn names(&self, identity: &TypeIdentity) -> bool {
+        let is = |wanted: Option<u16>, found: Option<u16>| wanted.is_none() || wanted == found;
+        identity.label().split(' ').eq(self.type_key.split_whitespace())
+            && is(self.vendor_id, identity.vendor_id)
+            && is(self.device_id, identity.device_id)
+            && (self.framebuffer_mib.is_none() || self.framebuffer_mib == identity.framebuffer_mib)
+    }
+
     /// Whether types of this parent may be meant at all.
     pub fn is_about(&self, parent: &Parent) -> bool {
         let is = |wanted: Option<u16>, found: Option<u16>| wanted.is_none() || wanted == found;

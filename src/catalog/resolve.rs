@@ -1,14 +1,18 @@
 //! Which local types each trait means on this host, and what is wrong where it means none.
 //!
-//! The identity of a trait is the lock's, else what it meant before, else what `traits.toml` fits now. An identity that is
-//! known wins over the file's words: these only say where to look for one the first time.
+//! The identity of a trait is the lock's, else what it meant before, else what `traits.toml` fits now. What is known wins over
+//! the file's words while these still name it, or name nothing that is here: so a driver changes nothing in silence. Words
+//! that name another type of this host are an operator's: without a lock they are taken, against a lock they are drift.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::memory::Memory;
 use super::sense::{Sense, first_meaning, learn};
 use super::{Binding, Catalog, TraitState};
-use crate::model::{HostScan, Lesson, MdevType, Parent, ParentAddr, TraitName, TypeId, TypeIdentity, Word};
+use crate::model::{
+    HostScan, Lesson, MdevType, NewShift, Parent, ParentAddr, ShiftKind, TraitName, TypeId, TypeIdentity,
+    Word,
+};
 
 /// One trait on this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +43,9 @@ pub fn resolve(
     let one = |(name, binding): (&TraitName, &Binding)| {
         let look = Look { name, word: Word::of_trait(name), binding, memory, scan };
         let resolved = match look.expected(locked.get(name)) {
+            Ok(Some(identity)) if !locked.contains_key(name) && look.words_differ(&identity) => {
+                look.rebound(&identity, lesson)
+            }
             Ok(None) => look.by_words(lesson),
             Ok(Some(identity)) => look.by_identity(identity, locked.contains_key(name), lesson),
             Err(two) => look.ambiguous(&two[0], &two[1], BTreeMap::new()),
@@ -79,6 +86,30 @@ impl Look<'_> {
         types.filter(|(p, t)| self.binding.fits(p, t))
     }
 
+    /// Whether the file's words name a type of this host, and it is not this one.
+    fn words_differ(&self, identity: &TypeIdentity) -> bool {
+        !self.binding.names(identity) && self.fitting().next().is_some()
+    }
+
+    /// The operator's words name another type than before: what was meant is history.
+    fn rebound(&self, was: &TypeIdentity, lesson: &mut Lesson) -> Resolved {
+        let afresh = Look { word: self.word.clone(), memory: &Memory::default(), ..*self };
+        let mut fresh = Lesson::default();
+        let resolved = afresh.by_words(&mut fresh);
+        if resolved.state == TraitState::Ok {
+            lesson.forgotten.push(self.word.clone());
+            lesson.shifts.extend(fresh.meanings.iter().map(|meaning| NewShift {
+                of: meaning.clone(),
+                kind: ShiftKind::Accepted,
+                was: was.to_string(),
+                now: meaning.identity.to_string(),
+                reason: "traits.toml names it".to_owned(),
+            }));
+            lesson.meanings.extend(fresh.meanings);
+        }
+        resolved
+    }
+
     fn by_words(&self, lesson: &mut Lesson) -> Resolved {
         let identities: BTreeSet<TypeIdentity> =
             self.fitting().map(|(p, t)| self.binding.identity(p, t)).collect();
@@ -108,6 +139,10 @@ impl Look<'_> {
                     strays.extend(stray.map(|t| (parent.addr.clone(), self.binding.identity(parent, t))));
                 }
             }
+        }
+        if locked && self.words_differ(&identity) {
+            let named = self.fitting().map(|(p, t)| (p.addr.clone(), self.binding.identity(p, t)));
+            instead.extend(named);
         }
         if local.is_empty() {
             instead.append(&mut strays);

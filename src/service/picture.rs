@@ -33,7 +33,7 @@ impl Observation {
         let booked = Booked { claims: &self.claims, own: &self.own };
         let mut capacity = capacity(&mapping, &self.scan, booked);
         add_traits(&mut capacity, &resolution, &settings.config.automatic);
-        lesson.forgotten = forgotten(&self.memory, settings);
+        lesson.forgotten.extend(forgotten(&self.memory, settings));
         Picture { mapping, capacity, resolution, lesson }
     }
 }

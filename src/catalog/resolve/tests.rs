@@ -275,3 +275,52 @@ mod travels {
         }
     }
 }
+
+#[test]
+fn an_operator_who_names_another_type_is_obeyed_and_it_is_told() {
+    let scan = host(&[parent(CARD, &[("nvidia-1", "GRID T4-2Q", 2048), ("nvidia-2", "GRID T4-4Q", 4096)])]);
+    let mut life = Life::of(bound("GRID T4-2Q"));
+    life.look(&scan);
+    life.catalog.bindings.insert(gold(), bound("GRID T4-4Q"));
+    for _ in 0..2 {
+        let now = life.look(&scan);
+        assert_eq!((now.state, ids(&now)), (TraitState::Ok, vec![format!("{CARD} nvidia-2")]));
+    }
+    let told: Vec<ShiftKind> = life.shifts.iter().map(|(kind, ..)| *kind).collect();
+    assert_eq!(told, [ShiftKind::Accepted]);
+    // So it is when only the narrowing moves.
+    life.catalog.bindings.insert(gold(), Binding { framebuffer_mib: Some(2048), ..bound("GRID T4-4Q") });
+    assert_eq!(
+        ids(&life.look(&scan)),
+        [format!("{CARD} nvidia-2")],
+        "words that name nothing here change nothing"
+    );
+}
+
+#[test]
+fn words_against_the_lock_are_drift_with_both_named() {
+    let here = parent(CARD, &[("nvidia-1", "GRID T4-2Q", 2048), ("nvidia-2", "GRID T4-4Q", 4096)]);
+    let mut life = Life::of(bound("GRID T4-4Q"));
+    life.locked = [(gold(), TypeIdentity::of(&here, &here.types[0]))].into();
+    let now = life.look(&host(std::slice::from_ref(&here)));
+    assert_eq!(now.state, TraitState::Drift);
+    assert!(now.reason.contains("GRID T4-2Q") && now.reason.contains("GRID T4-4Q"), "{}", now.reason);
+    assert_eq!(now.instead[&here.addr], TypeIdentity::of(&here, &here.types[1]));
+}
+
+#[test]
+fn an_accepted_name_outlives_the_words_of_the_file() {
+    let mut life = Life::of(bound("GRID T4-2Q"));
+    life.look(&host(&[parent(CARD, &[("nvidia-1", "GRID T4-2Q", 2048)])]));
+    let renamed = host(&[parent(CARD, &[("nvidia-1", "GRID NG T4-2Q", 2048)])]);
+    let drifted = life.look(&renamed);
+    let wish = crate::catalog::accept::Wish { parent: None, reason: "so it is called" };
+    let binding = life.catalog.bindings[&gold()].clone();
+    let around = (&life.memory, &renamed);
+    let (_, lesson) =
+        crate::catalog::accept::accept_trait(&gold(), &binding, &drifted, wish, around).unwrap();
+    life.memory = life.memory.after(&lesson);
+    for _ in 0..2 {
+        assert_eq!(life.look(&renamed).state, TraitState::Ok);
+    }
+}
