@@ -7,9 +7,10 @@ use crate::catalog::capability::standard_traits;
 use crate::catalog::resolve::{Resolution, Resolved};
 use crate::catalog::type_name::{licence_trait, shared_name_traits, type_name_trait};
 use crate::config::Automatic;
-use crate::model::{FaultKind, TraitName};
+use crate::model::{FaultKind, Request, TraitName};
 
 use super::capacity::ParentCapacity;
+use super::pick::Refusal;
 
 /// Adds what `traits.toml` says, and what follows from the types themselves as far as the operator wants it. A drifted trait
 /// stays on its parents, so that who asks for it is told why it is not given.
@@ -76,4 +77,28 @@ fn of_type(
         }
     }
     traits
+}
+
+/// The refusal of a request for a trait that no parent has, with what is known of that trait.
+pub fn explained(refusal: Refusal, request: &Request, resolution: &Resolution) -> Refusal {
+    let names = request.groups.iter().flat_map(|g| g.required.iter().chain(g.any_of.iter().flatten()));
+    let known = names.filter_map(|name| Some((name, resolution.get(name)?)));
+    let of_kind = |kind: FaultKind, reason: String| Refusal { kind, message: reason, ..refusal.clone() };
+    for (name, resolved) in known.filter(|_| refusal.kind == FaultKind::TraitUnmapped) {
+        match (resolved.state, &resolved.identity) {
+            (TraitState::Drift, _) => return of_kind(FaultKind::TraitDrift, resolved.reason.clone()),
+            (TraitState::Ambiguous | TraitState::Unavailable, _) => {
+                return of_kind(FaultKind::TraitUnmapped, resolved.reason.clone());
+            }
+            (TraitState::Ok, Some(identity)) if refusal.message.contains(name.as_str()) => {
+                let text = format!(
+                    "{}: it is {identity}, which is offered here, and no parent is configured to serve it",
+                    refusal.message
+                );
+                return of_kind(FaultKind::TraitUnmapped, text);
+            }
+            (TraitState::Ok, _) => {}
+        }
+    }
+    refusal
 }

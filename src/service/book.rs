@@ -19,6 +19,7 @@ use crate::model::{
 use crate::model::{ClaimView, JobId, SagaRow};
 use crate::ops::{DevicePlan, Params};
 use crate::plan::pick::{Choice, Refusal, pick};
+use crate::plan::traits::explained;
 use crate::store::Begin;
 use crate::xml::domain::DomainDoc;
 
@@ -187,7 +188,7 @@ impl Service {
         self.learn(&seen, &settings, &picture)?;
         let wishes = wishes(draft.domain.as_ref(), settings.config.packing, &seen.scan);
         let choices = pick(&draft.request, &picture.capacity, &picture.mapping.without, &wishes)
-            .map_err(|r| refusal_fault(&r))?;
+            .map_err(|r| refusal_fault(&explained(r, &draft.request, &picture.resolution)))?;
         Ok(self.chosen(draft, &seen, choices))
     }
 

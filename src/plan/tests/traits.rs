@@ -4,9 +4,11 @@ use super::*;
 use crate::catalog::TraitState;
 use crate::catalog::resolve::{Resolution, Resolved};
 use crate::config::Automatic;
+use crate::model::Request;
 use crate::model::{FaultKind, TypeIdentity};
 use crate::plan::capacity::{Booked, ParentCapacity, capacity};
-use crate::plan::traits::add_traits;
+use crate::plan::pick::{Refusal, Wishes, pick};
+use crate::plan::traits::{add_traits, explained};
 
 const CARD: &str = "0000:3b:00.0";
 
@@ -77,4 +79,32 @@ fn what_follows_from_a_type_is_the_operators_choice() {
         ["CUSTOM_GRID_T4_2Q", "CUSTOM_VGPU_SERIES_Q"]
     );
     assert!(traits(&[Automatic::Capabilities]).contains(&"HW_GPU_MAX_DISPLAY_HEADS_4".to_owned()));
+}
+
+/// The card serves nvidia-1; gold is something else.
+#[test]
+fn who_asks_for_a_trait_that_nothing_has_is_told_what_is_known_of_it() {
+    let refused = |state, id| -> Refusal {
+        let (scan, config) = (card(), config(vec![rule("nvidia-1")]));
+        let mapping = mapping(&config, &scan);
+        let mut parents = capacity(&mapping, &scan, Booked::default());
+        let resolution = gold(&scan, state, id);
+        add_traits(&mut parents, &resolution, &BTreeSet::new());
+        let request = Request::parse("resources:VGPU=1,trait:CUSTOM_GOLD=required").unwrap();
+        explained(
+            pick(&request, &parents, &BTreeMap::new(), &Wishes::default()).unwrap_err(),
+            &request,
+            &resolution,
+        )
+    };
+    for (state, kind, words) in [
+        (TraitState::Ok, FaultKind::TraitUnmapped, "NVIDIA nvidia-2"),
+        (TraitState::Drift, FaultKind::TraitDrift, "it drifted"),
+        (TraitState::Ambiguous, FaultKind::TraitUnmapped, "it drifted"),
+    ] {
+        let refusal = refused(state, "nvidia-2");
+        assert_eq!(refusal.kind, kind, "{state}");
+        assert!(refusal.message.contains(words), "{}", refusal.message);
+        assert_eq!(refusal.reasons.len(), 1);
+    }
 }
