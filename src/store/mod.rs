@@ -97,6 +97,8 @@ impl Store {
         let tx = conn.transaction()?;
         let out = work(&tx)?;
         tx.rollback()?;
+        // Who learns of a commit here and looks at the books then has to find it there.
+        self.writer.wait_for_books();
         let mut idle = self.idle_readers.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < IDLE_READERS {
             idle.push(conn);

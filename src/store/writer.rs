@@ -17,6 +17,8 @@ pub(super) struct Writer {
     queue: Mutex<Queue>,
     books: Mutex<Arc<Books>>,
     commits: AtomicU64,
+    /// Held while a commit is in the tables and not yet in the books.
+    publishing: Mutex<()>,
 }
 
 /// Does the work and keeps its answer; false if it failed and has to be rolled back.
@@ -78,11 +80,22 @@ impl Ticket {
 impl Writer {
     pub(super) fn new(conn: Connection) -> Result<Self, StoreError> {
         let books = Mutex::new(Arc::new(Books::read(&conn)?));
-        Ok(Self { conn: Mutex::new(conn), queue: Mutex::default(), books, commits: AtomicU64::new(0) })
+        Ok(Self {
+            conn: Mutex::new(conn),
+            queue: Mutex::default(),
+            books,
+            commits: AtomicU64::new(0),
+            publishing: Mutex::new(()),
+        })
     }
 
     pub(super) fn commits(&self) -> u64 {
         self.commits.load(Ordering::Relaxed)
+    }
+
+    /// Returns once the books show every commit that the tables show.
+    pub(super) fn wait_for_books(&self) {
+        drop(lock(&self.publishing));
     }
 
     /// The books as of the last commit.
@@ -152,6 +165,7 @@ impl Writer {
         if !any {
             return Ok(tx.rollback()?);
         }
+        let _both = lock(&self.publishing);
         tx.commit()?;
         *lock(&self.books) = books;
         self.commits.fetch_add(1, Ordering::Relaxed);

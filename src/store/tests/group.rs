@@ -149,3 +149,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn who_sees_a_commit_in_the_journal_finds_it_in_the_books() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Arc::new(open(dir.path()));
+    for n in 1..=300 {
+        let writing = thread::spawn({
+            let store = Arc::clone(&store);
+            move || store.begin(spawn(n)).unwrap()
+        });
+        while store.saga(job_id(n)).unwrap().is_none() {
+            std::hint::spin_loop();
+        }
+        assert!(store.books().instance(instance_uuid(n)).is_some(), "{n}");
+        writing.join().unwrap();
+    }
+}
