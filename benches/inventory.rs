@@ -1,12 +1,23 @@
-//! One inventory pass over 384 VFs of 23 types, beside the bare libvirt list-and-read of the same devices.
+//! One inventory pass over 384 VFs of 23 types, beside the bare libvirt list-and-read of the same devices, both over the
+//! socket of a libvirtd with the test driver: what an in-process driver saves is no part of a host.
 
 #![allow(missing_docs, reason = "criterion's macros make undocumented functions")]
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a bench that cannot run has to say so")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a bench that cannot run has to say so"
+)]
+
+#[path = "../tests/fixture/mod.rs"]
+mod fixture;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group, criterion_main};
+use fixture::libvirtd::{Libvirtd, socket};
 use mdevirt::catalog::memory::Memory;
 use mdevirt::host::NodeDevices;
 use mdevirt::host::libvirt::LibvirtHost;
@@ -40,16 +51,30 @@ fn bare(conn: &Connect) -> usize {
     devices.iter().map(|d| d.xml_desc(0).unwrap().len()).sum()
 }
 
+/// A connection, as soon as the libvirtd of the bench takes one.
+fn connected(uri: &str) -> Connect {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        match Connect::open(Some(uri)) {
+            Ok(conn) => return conn,
+            Err(err) if Instant::now() > deadline => panic!("{uri}: {err}"),
+            Err(_) => std::thread::sleep(Duration::from_millis(50)),
+        }
+    }
+}
+
 fn inventory(c: &mut Criterion) {
     let file = host_file();
-    let uri = format!("test://{}", file.display());
+    let dir = tempfile::tempdir().unwrap();
+    let _libvirtd = Libvirtd::start(dir.path());
+    let uri = format!("test+unix://{}?socket={}", file.display(), socket(dir.path()).display());
     let config_file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios/big-384vf.toml");
     let config = mdevirt::config::load(&config_file).unwrap().config;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let host: Arc<dyn NodeDevices> = runtime.block_on(async {
         LibvirtHost::new(uri.as_str(), Sysfs::new("/nonexistent"), Templates::load(&[]).unwrap())
     });
-    let conn = Connect::open(Some(&uri)).unwrap();
+    let conn = connected(&uri);
     let pass = || {
         let scan = runtime.block_on(host.scan()).unwrap();
         let mapping = assign(&config, &scan, &Memory::default());

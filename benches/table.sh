@@ -36,7 +36,8 @@ until "$target/release/mdevirtctl" --address "$address" inventory >/dev/null 2>&
 
 # Voluntary switches of all threads: each is one sleep that ended.
 wakeups() { cat /proc/"$daemon_pid"/task/*/status | awk '/^voluntary_ctxt_switches/ { n += $2 } END { print n }'; }
-sleep 2
+# Threads that only blocking calls needed end by themselves after ten seconds.
+sleep 15
 before=$(wakeups)
 sleep "$idle_seconds"
 after=$(wakeups)
