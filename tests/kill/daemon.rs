@@ -160,12 +160,26 @@ impl Site {
         end.ok().map(|job| job.state)
     }
 
+    /// The jobs, once the daemon of the moment has its name: the last signals of one that was killed may come late.
+    async fn jobs(&mut self) -> Vec<mdevirt::model::Job> {
+        loop {
+            match self.client.jobs().await {
+                Ok(jobs) => return jobs,
+                Err(fault) if fault.kind == mdevirt::model::FaultKind::HostUnreachable => {
+                    let next = tokio::time::timeout(LONG, self.watch.next()).await;
+                    assert!(next.expect("the daemon comes to the bus").is_some(), "the bus is lost");
+                }
+                Err(fault) => panic!("{fault}"),
+            }
+        }
+    }
+
     /// A daemon without fail points brings everything to an end; then it is killed, and this is what is on disk.
     pub async fn converged(mut self) -> Converged {
         if !self.start("", 0).await {
             panic!("{}", self.ended().await.1);
         }
-        for job in self.client.jobs().await.unwrap() {
+        for job in self.jobs().await {
             assert!(self.finished(job.id).await.is_some(), "the daemon went away again");
         }
         let (signal, log) = self.kill().await;
