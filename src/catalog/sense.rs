@@ -8,7 +8,7 @@
 //! | under the same id, anything else | `Drifted` |
 //! | none of these | `Gone` |
 
-use crate::model::{Lesson, MdevType, Meaning, NewShift, Parent, ShiftKind, TypeIdentity, Word};
+use crate::model::{Lesson, MdevType, Meaning, NewShift, Parent, ShiftKind, TypeId, TypeIdentity, Word};
 
 /// See the head of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,30 +26,23 @@ pub enum Sense<'a> {
 }
 
 impl<'a> Sense<'a> {
-    /// Looks a meaning up on its parent. A type is looked for by its identity first, under whatever id.
+    /// Looks a meaning up on its parent.
     pub fn of(meaning: &Meaning, parent: &'a Parent) -> Self {
-        let under_id = parent.mdev_type(&meaning.type_id);
-        let fits = |t: &&MdevType| meaning.identity.fits(parent, t);
+        Self::look(&meaning.identity, &meaning.type_id, parent)
+    }
+
+    /// Looks up what had this id. A type is looked for by its identity first, under whatever id.
+    pub fn look(identity: &TypeIdentity, type_id: &TypeId, parent: &'a Parent) -> Self {
+        let under_id = parent.mdev_type(type_id);
+        let fits = |t: &&MdevType| identity.fits(parent, t);
         match (under_id.filter(fits), parent.types.iter().find(fits), under_id) {
             (Some(same), _, _) => Self::Same(same),
             (None, Some(other), _) => Self::Renumbered(other),
             (None, None, Some(now)) => {
                 let found = TypeIdentity::of(parent, now);
-                if meaning.identity.differs_in_brand_only(&found) {
-                    Self::Renamed(now)
-                } else {
-                    Self::Drifted(now)
-                }
+                if identity.differs_in_brand_only(&found) { Self::Renamed(now) } else { Self::Drifted(now) }
             }
             (None, None, None) => Self::Gone,
-        }
-    }
-
-    /// The type that is still meant.
-    pub fn still(self) -> Option<&'a MdevType> {
-        match self {
-            Self::Same(t) | Self::Renumbered(t) | Self::Renamed(t) => Some(t),
-            Self::Drifted(_) | Self::Gone => None,
         }
     }
 }

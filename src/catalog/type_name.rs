@@ -103,26 +103,13 @@ pub fn licence_trait(name: &str) -> Option<TraitName> {
     format!("CUSTOM_VGPU_SERIES_{}", VgpuName::parse(name)?.series).parse().ok()
 }
 
-/// A type's name as a trait, `CUSTOM_NVIDIA_A100_1_5CME`: upper case, every other character `_`, runs of `_` one.
-///
-/// `None` for a name without letters or digits, and for one that would be longer than a trait may be. Two names can
-/// give one trait: [`shared_name_traits`] finds them.
-pub fn type_name_trait(name: &str) -> Option<TraitName> {
-    let words: Vec<String> = name
-        .split(|c: char| !c.is_ascii_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .map(str::to_ascii_uppercase)
-        .collect();
-    (!words.is_empty()).then(|| format!("CUSTOM_{}", words.join("_")).parse().ok()).flatten()
-}
-
 /// Traits that two or more different names give, with those names: neither may have it, for it would mean two types.
 pub fn shared_name_traits<'a>(
     names: impl IntoIterator<Item = &'a str>,
 ) -> BTreeMap<TraitName, BTreeSet<&'a str>> {
     let mut all: BTreeMap<TraitName, BTreeSet<&str>> = BTreeMap::new();
     for name in names {
-        if let Some(word) = type_name_trait(name) {
+        if let Some(word) = TraitName::for_type_name(name) {
             all.entry(word).or_default().insert(name);
         }
     }
@@ -205,12 +192,12 @@ mod tests {
             ("I/O subchannel (Non-QDIO)", "CUSTOM_I_O_SUBCHANNEL_NON_QDIO"),
             ("Größe__x", "CUSTOM_GR_E_X"),
         ] {
-            assert_eq!(type_name_trait(name).unwrap().as_str(), want, "{name}");
+            assert_eq!(TraitName::for_type_name(name).unwrap().as_str(), want, "{name}");
         }
         for none in ["", " - ", "ÄÖ", &"x".repeat(249)] {
-            assert_eq!(type_name_trait(none), None, "{none}");
+            assert_eq!(TraitName::for_type_name(none), None, "{none}");
         }
-        assert_eq!(type_name_trait(&"x".repeat(248)).unwrap().as_str().len(), 255);
+        assert_eq!(TraitName::for_type_name(&"x".repeat(248)).unwrap().as_str().len(), 255);
     }
 
     #[test]

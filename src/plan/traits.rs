@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::catalog::TraitState;
 use crate::catalog::capability::standard_traits;
 use crate::catalog::resolve::{Resolution, Resolved};
-use crate::catalog::type_name::{licence_trait, shared_name_traits, type_name_trait};
+use crate::catalog::type_name::{licence_trait, shared_name_traits};
 use crate::config::Automatic;
 use crate::model::{FaultKind, Request, TraitName};
 
@@ -72,7 +72,8 @@ fn of_type(
             Automatic::Series => traits.extend(name().and_then(licence_trait)),
             // Of two names that read alike neither has it, for it would mean two types.
             Automatic::TypeName => {
-                traits.extend(name().and_then(type_name_trait).filter(|word| !shared.contains(word)));
+                traits
+                    .extend(name().and_then(TraitName::for_type_name).filter(|word| !shared.contains(word)));
             }
         }
     }

@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::catalog::memory::Memory;
+use crate::catalog::sense::Sense;
 use crate::host::Domain;
 use crate::model::{
-    Claim, Finding, FindingKind, Framework, HostScan, Instance, InstanceUuid, Mdev, MdevType, MdevUuid,
-    OwnDevice, Parent, ParentAddr, TypeId, TypeIdentity,
+    Claim, Finding, FindingKind, Framework, HostScan, Instance, InstanceUuid, Mdev, MdevUuid, OwnDevice,
+    Parent, ParentAddr, TypeId, TypeIdentity,
 };
 use crate::store::Books;
 use crate::xml::domain::{DeviceFacts, DomainDoc, DomainHostdev, check};
@@ -82,13 +83,12 @@ impl Observation {
 
 /// The claim with the id that its type has on its parent now; a device that is lost is made again under that one.
 fn under_todays_id(claim: &Claim, scan: &HostScan) -> Claim {
-    let parent = scan.parent(&claim.parent);
-    let now = parent.zip(claim.identity.as_ref()).and_then(|(parent, identity)| {
-        let is_still = |t: &MdevType| t.id == claim.mdev_type && identity.fits(parent, t);
-        let mut types = parent.types.iter();
-        if types.clone().any(is_still) { None } else { types.find(|t| identity.fits(parent, t)) }
-    });
-    Claim { mdev_type: now.map_or_else(|| claim.mdev_type.clone(), |t| t.id.clone()), ..claim.clone() }
+    let known = scan.parent(&claim.parent).zip(claim.identity.as_ref());
+    let now = known.map(|(parent, identity)| Sense::look(identity, &claim.mdev_type, parent));
+    match now {
+        Some(Sense::Renumbered(t)) => Claim { mdev_type: t.id.clone(), ..claim.clone() },
+        Some(Sense::Same(_) | Sense::Renamed(_) | Sense::Drifted(_) | Sense::Gone) | None => claim.clone(),
+    }
 }
 
 /// Which domains name which devices in their XML.

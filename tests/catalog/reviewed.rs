@@ -7,7 +7,7 @@ use std::path::Path;
 
 use mdevirt::catalog::capability::standard_traits;
 use mdevirt::catalog::series::several_per_vm;
-use mdevirt::catalog::type_name::{licence_trait, shared_name_traits, type_name_trait};
+use mdevirt::catalog::type_name::{licence_trait, shared_name_traits};
 use mdevirt::model::TraitName;
 
 use crate::samples::{self, Listed};
@@ -145,6 +145,6 @@ fn listings_of_one_board_agree_with_the_type_table() {
 fn every_name_has_a_trait_of_its_own() {
     let types = samples::type_table();
     let names: Vec<&str> = types.iter().filter_map(|t| t.mdev_type.name.as_deref()).collect();
-    assert!(names.iter().all(|name| type_name_trait(name).is_some()));
+    assert!(names.iter().all(|name| TraitName::for_type_name(name).is_some()));
     assert_eq!(shared_name_traits(names.iter().copied()), BTreeMap::new());
 }

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use super::{claim, remove_when_closed};
+use crate::catalog::sense::Sense;
 use crate::host::HostError;
 use crate::model::{
     Claim, ClaimEvent, Fault, FaultKind, Mdev, MdevType, NewMdev, OwnDevice, Parent, TypeId, TypeIdentity,
@@ -118,21 +119,21 @@ struct Sight {
     stale: bool,
 }
 
-/// The type with this identity among what a parent offers. One that only has another brand in its name is the same if it
-/// has the id that was booked.
+/// The type with this identity among what a parent offers, whatever its id is now.
 fn find_type<'a>(
     wanted: &TypeIdentity,
     booked: &TypeId,
     parent: &'a Parent,
 ) -> Result<&'a MdevType, (FaultKind, String)> {
-    let of = |t: &MdevType| TypeIdentity::of(parent, t);
-    if let Some(found) = parent.types.iter().find(|t| wanted.fits(parent, t)) {
-        return Ok(found);
-    }
-    match parent.mdev_type(booked) {
-        Some(t) if wanted.differs_in_brand_only(&of(t)) => Ok(t),
-        Some(t) => Err((FaultKind::TraitDrift, format!("{booked} is {} now, it was {wanted}", of(t)))),
-        None => Err((FaultKind::TypeUnavailable, format!("the parent does not offer {wanted} any more"))),
+    match Sense::look(wanted, booked, parent) {
+        Sense::Same(t) | Sense::Renumbered(t) | Sense::Renamed(t) => Ok(t),
+        Sense::Drifted(t) => {
+            let now = TypeIdentity::of(parent, t);
+            Err((FaultKind::TraitDrift, format!("{booked} is {now} now, it was {wanted}")))
+        }
+        Sense::Gone => {
+            Err((FaultKind::TypeUnavailable, format!("the parent does not offer {wanted} any more")))
+        }
     }
 }
 
