@@ -84,7 +84,7 @@ pub struct Inner {
 }
 
 /// Changes that a slow listener may be behind before it has to look at everything again.
-const CHANGES_MAX: usize = 4096;
+const CHANGES_MAX: usize = 512;
 
 impl Service {
     /// A service over its parts; nothing runs yet.
