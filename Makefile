@@ -96,7 +96,8 @@ check-docs:
 .PHONY: check-package
 check-package:
 	$(call say,installed tree)
-	@cargo build --locked --bins
+	@# With the tests, which have further features of the same packages: one build for both.
+	@cargo build --locked --bins --tests
 	@rm -rf $(TARGET)/check-package
 	@$(MAKE) install PROFILE=dev DESTDIR=$(TARGET)/check-package >/dev/null
 	@packaging/check.sh $(TARGET)/check-package

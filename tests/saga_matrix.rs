@@ -5,6 +5,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
+    clippy::wildcard_enum_match_arm,
     unreachable_pub,
     reason = "a test program has no outside and fails by panicking"
 )]

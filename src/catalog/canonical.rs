@@ -44,6 +44,11 @@ pub fn canonical<'a>(traits: impl IntoIterator<Item = (&'a TraitName, &'a TypeId
     compact(&forms)
 }
 
+/// The SHA-256 of a value as JSON in the canonical way: what was changed on the way has another one.
+pub fn seal(value: &impl Serialize) -> Digest {
+    Digest::of(compact(value).as_bytes())
+}
+
 /// JSON without blanks. Numbers, strings and maps with such keys cannot fail to be written into memory.
 pub(super) fn compact(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()

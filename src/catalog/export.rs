@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::canonical::{Digest, IdentityForm, compact, digest};
+use super::canonical::{Digest, IdentityForm, digest, seal};
 use super::{Lock, MAX_TRAITS, TraitState};
 use crate::model::{Fault, FaultKind, TraitName, TypeIdentity};
 
@@ -116,7 +116,7 @@ impl Export {
             traits: self.traits.iter().map(|(name, exported)| (name.clone(), Entry::of(exported))).collect(),
             version: VERSION,
         };
-        document.seal = Some(Digest::of(compact(&document).as_bytes()));
+        document.seal = Some(seal(&document));
         document
     }
 }

@@ -35,7 +35,7 @@ use serde::{Deserialize, Serialize};
 use crate::model::claim::text_enum;
 use crate::model::{Framework, InvalidName, MdevType, Parent, TraitName, TypeIdentity};
 
-pub use canonical::{Digest, canonical, digest};
+pub use canonical::{Digest, canonical, digest, seal};
 pub use export::{Export, Exported, LockMark, MAX_EXPORT_BYTES};
 pub use lock::{Acceptance, Accepted, Lock, Locked, MAX_LOCK_BYTES};
 pub use names::{standard_traits, trait_name};

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, value_parser};
+use clap::{Args, CommandFactory, Parser, Subcommand, value_parser};
 
 use super::examples as ex;
+pub use super::operation_args::*;
 use crate::dbus::Bus;
-use crate::model::DisplayWish;
 
 /// Slice GPUs into mediated devices for virtual machines, through mdevirtd
 #[derive(Debug, Parser)]
@@ -108,6 +108,33 @@ pub enum Command {
     /// Stop the domain of an instance; its devices stay booked
     #[command(after_help = ex::STOP)]
     Stop(VerbArgs),
+    /// Stop and start the domain of an instance at once; a device that is lost is made again
+    #[command(after_help = ex::REBOOT)]
+    Reboot(VerbArgs),
+    /// Save the memory of a guest and switch it off; its devices stay booked
+    #[command(after_help = ex::SUSPEND)]
+    Suspend(VerbArgs),
+    /// Go on where a guest was suspended
+    #[command(after_help = ex::SUSPEND)]
+    Resume(VerbArgs),
+    /// Start another definition with the same devices, for repair
+    #[command(after_help = ex::RESCUE)]
+    Rescue(DefinitionArgs),
+    /// Go back to the definition before the rescue
+    #[command(after_help = ex::RESCUE)]
+    Unrescue(VerbArgs),
+    /// Take another definition for good; the devices stay
+    #[command(after_help = ex::REBUILD)]
+    Rebuild(DefinitionArgs),
+    /// One more device for an instance, also while it runs
+    #[command(after_help = ex::ATTACH)]
+    Attach(AttachArgs),
+    /// One device less, also while it runs
+    #[command(after_help = ex::ATTACH)]
+    Detach(DetachArgs),
+    /// Make the lost devices of an instance again
+    #[command(after_help = ex::RESTORE)]
+    Restore(VerbArgs),
     /// Look at operations under way and ended ones
     #[command(subcommand, after_help = ex::JOB)]
     Job(JobCommand),
@@ -281,97 +308,4 @@ pub enum ConfigCommand {
         #[arg(long, value_name = "FILE", long_help = ex::TRAITS_DRAFT)]
         traits: Option<PathBuf>,
     },
-}
-
-/// An instance by name or UUID.
-#[derive(Debug, Args)]
-pub struct Instance {
-    /// Its name or UUID
-    #[arg(value_name = "INSTANCE", value_parser = NonEmptyStringValueParser::new())]
-    pub instance: String,
-}
-
-/// How an operation is begun and waited for.
-#[derive(Debug, Args)]
-pub struct JobArgs {
-    /// An id of your own: the same id again is the same operation, done once
-    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
-    pub operation_id: Option<String>,
-    /// Print the job and do not wait for its end
-    #[arg(long)]
-    pub no_wait: bool,
-}
-
-/// An operation on an instance.
-#[derive(Debug, Args)]
-pub struct VerbArgs {
-    /// Whose.
-    #[command(flatten)]
-    pub of: Instance,
-    /// How.
-    #[command(flatten)]
-    pub job: JobArgs,
-}
-
-/// `spawn`.
-#[derive(Debug, Args)]
-pub struct SpawnArgs {
-    /// The domain XML, or - for standard input
-    #[arg(value_name = "DOMAIN.xml")]
-    pub domain: String,
-    /// Flavor extra specs, key=value separated by commas
-    ///
-    /// resources{S}:CLASS=N, trait{S}:NAME=required|forbidden, required{S}=NAME,!NAME or required{S}=in:NAME,NAME (one of
-    /// them), group_policy=isolate|none, numa=required|preferred|ignore. {S} is nothing, a number or a word: keys with the
-    /// same one make a group.
-    #[arg(long, value_name = "SPECS", value_parser = NonEmptyStringValueParser::new())]
-    pub flavor: String,
-    /// Whether the guest's console shows the first device
-    #[arg(long, value_name = "on|off", default_value = "off", hide_possible_values = true)]
-    pub display: Display,
-    /// Show what would be done, do nothing
-    #[arg(long, conflicts_with = "no_wait")]
-    pub dry_run: bool,
-    /// How.
-    #[command(flatten)]
-    pub job: JobArgs,
-}
-
-/// `claim create`.
-#[derive(Debug, Args)]
-pub struct ClaimArgs {
-    /// UUID of the domain
-    #[arg(long, value_name = "UUID")]
-    pub instance: String,
-    /// A name for people
-    #[arg(long, default_value = "", hide_default_value = true)]
-    pub name: String,
-    /// Flavor extra specs, key=value separated by commas
-    ///
-    /// resources{S}:CLASS=N, trait{S}:NAME=required|forbidden, required{S}=NAME,!NAME or required{S}=in:NAME,NAME (one of
-    /// them), group_policy=isolate|none, numa=required|preferred|ignore. {S} is nothing, a number or a word: keys with the
-    /// same one make a group.
-    #[arg(long, value_name = "SPECS", value_parser = NonEmptyStringValueParser::new())]
-    pub flavor: String,
-    /// How.
-    #[command(flatten)]
-    pub job: JobArgs,
-}
-
-/// `--display`.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum Display {
-    /// `display='on'` and `ramfb='on'`.
-    On,
-    /// Neither.
-    Off,
-}
-
-impl From<Display> for DisplayWish {
-    fn from(display: Display) -> Self {
-        match display {
-            Display::On => Self::On,
-            Display::Off => Self::Off,
-        }
-    }
 }

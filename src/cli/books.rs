@@ -121,7 +121,13 @@ mod tests {
     use super::*;
 
     fn instance(uuid: &str, name: &str) -> InstanceView {
-        InstanceView { uuid: uuid.parse().unwrap(), name: name.to_owned(), claims: Vec::new() }
+        InstanceView {
+            uuid: uuid.parse().unwrap(),
+            name: name.to_owned(),
+            flavor: None,
+            moving: None,
+            claims: Vec::new(),
+        }
     }
 
     #[test]

@@ -161,3 +161,35 @@ Examples:
 pub(super) const MAN: &str = "\
 Examples:
   mdevirtctl man target/man";
+
+pub(super) const REBOOT: &str = "\
+Examples:
+  mdevirtctl reboot web-01
+
+A reboot from inside the guest needs nothing of mdevirt.";
+
+pub(super) const SUSPEND: &str = "\
+Examples:
+  mdevirtctl suspend web-01
+  mdevirtctl resume web-01
+
+A device that cannot be saved is taken out of the guest for the time; it stays booked for it.";
+
+pub(super) const RESCUE: &str = "\
+Examples:
+  mdevirtctl rescue web-01 rescue.xml
+  mdevirtctl unrescue web-01";
+
+pub(super) const REBUILD: &str = "\
+Examples:
+  mdevirtctl rebuild web-01 web-01-new.xml";
+
+pub(super) const ATTACH: &str = "\
+Examples:
+  mdevirtctl attach web-01 --flavor resources:VGPU=1
+  mdevirtctl instance show web-01
+  mdevirtctl detach web-01 4b20d080-1b54-4048-85b3-a6a62d165c01";
+
+pub(super) const RESTORE: &str = "\
+Examples:
+  mdevirtctl restore web-01";

@@ -21,6 +21,7 @@ pub mod hardware;
 pub mod input;
 pub mod monitor;
 pub mod operate;
+mod operation_args;
 pub mod output;
 pub mod run;
 pub mod session;

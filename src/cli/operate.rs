@@ -1,16 +1,17 @@
-//! `spawn`, `destroy`, `start`, `stop` and `claim`.
+//! `spawn`, `claim` and every operation on one instance of one host.
 
 use serde::{Deserialize, Serialize};
 
-use super::args::{ClaimArgs, JobArgs, SpawnArgs, VerbArgs};
+use super::args::{ClaimArgs, SpawnArgs, VerbArgs};
 use super::books::claims;
 use super::input::read_text;
 use super::output::{Output, Show, Stop};
 use super::session::{Carried, Session};
 use super::table::printable_lines;
-use crate::dbus::{Client, MAX_DOMAIN_XML_BYTES};
-use crate::model::{Fault, FaultKind, InstanceUuid, InvalidName, Job, JobId, OpKind, SagaState};
-use crate::service::api::{ClaimRequest, ClaimView, SpawnRequest, SpawnResult};
+use crate::dbus::MAX_DOMAIN_XML_BYTES;
+use crate::model::JobId;
+use crate::model::{Fault, FaultKind, InstanceUuid, InvalidName, Job, OpKind, SagaState};
+use crate::service::api::{ClaimRequest, ClaimView, Operate, OperateWith, SpawnRequest, SpawnResult};
 
 /// `spawn`.
 ///
@@ -62,28 +63,31 @@ pub async fn claim(session: &Session, args: ClaimArgs, output: Output) -> Result
     }
 }
 
-/// `destroy`, `start`, `stop` and `claim release`.
+/// An operation on an instance, with what it needs besides.
 ///
 /// # Errors
 /// As [`spawn`].
-pub async fn verb(session: &Session, op: OpKind, args: &VerbArgs, output: Output) -> Result<(), Stop> {
-    let begin = async |client: &Client| begin(client, op, &args.of.instance, &args.job).await;
-    match session.carry_out(&args.job, begin).await? {
+pub async fn verb(
+    session: &Session,
+    op: OpKind,
+    args: &VerbArgs,
+    with: OperateWith,
+    output: Output,
+) -> Result<(), Stop> {
+    let (instance, operation_id) = (args.of.instance.clone(), args.job.operation_id.clone());
+    let request = Operate { op, instance, operation_id, with };
+    match session.carry_out(&args.job, async |client| client.operate(&request).await).await? {
         Carried::Begun(job) | Carried::Done(job) => output.print(&Operation::of(&job)),
     }
 }
 
-async fn begin(client: &Client, op: OpKind, instance: &str, how: &JobArgs) -> Result<JobId, Fault> {
-    let id = how.operation_id.as_deref();
-    match op {
-        OpKind::Destroy => client.destroy(instance, id).await,
-        OpKind::Start => client.start(instance, id).await,
-        OpKind::Stop => client.stop(instance, id).await,
-        OpKind::Release => client.release(instance, id).await,
-        OpKind::Spawn | OpKind::Claim => {
-            Err(Fault::new(FaultKind::NotSupported, format!("{op} needs more than an instance")))
-        }
-    }
+/// A domain XML as `rescue` and `rebuild` take it.
+///
+/// # Errors
+/// It cannot be read.
+pub fn with_domain(file: &str) -> Result<OperateWith, Fault> {
+    let domain_xml = read_text(file, MAX_DOMAIN_XML_BYTES, FaultKind::InvalidDomainXml)?;
+    Ok(OperateWith { domain_xml: Some(domain_xml), ..OperateWith::default() })
 }
 
 /// What an operation that made devices left as its result.

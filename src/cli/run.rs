@@ -5,15 +5,15 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use super::args::{
-    ClaimCommand, Cli, Command, ConfigCommand, DeviceCommand, HookCommand, InstanceCommand, JobCommand,
-    TraitCommand, TypeCommand,
+    AttachArgs, ClaimCommand, Cli, Command, ConfigCommand, DefinitionArgs, DetachArgs, DeviceCommand,
+    HookCommand, InstanceCommand, JobCommand, TraitCommand, TypeCommand, VerbArgs,
 };
 use super::output::{Output, Stop};
 use super::session::Session;
 use super::{books, config, doctor, generate, hardware, monitor, operate, traits, verify};
 use crate::dbus::{Bus, Client};
 use crate::model::{Fault, FaultKind, InvalidName, OpKind};
-use crate::service::api::AcceptRequest;
+use crate::service::api::{AcceptRequest, OperateWith};
 
 /// The program.
 pub fn main() -> ExitCode {
@@ -58,6 +58,15 @@ fn run(cli: Cli, bus: &Bus, output: Output) -> Result<(), Stop> {
         | Command::Destroy(_)
         | Command::Start(_)
         | Command::Stop(_)
+        | Command::Reboot(_)
+        | Command::Suspend(_)
+        | Command::Resume(_)
+        | Command::Rescue(_)
+        | Command::Unrescue(_)
+        | Command::Rebuild(_)
+        | Command::Attach(_)
+        | Command::Detach(_)
+        | Command::Restore(_)
         | Command::Job(_)
         | Command::Monitor
         | Command::Reload => {
@@ -103,13 +112,27 @@ async fn talk(cli: Cli, bus: &Bus, output: Output) -> Result<(), Stop> {
             output.print(&books::find_instance(client.instances().await?, &of.instance)?)
         }
         Command::Claim(ClaimCommand::Create(args)) => operate::claim(&session, args, output).await,
-        Command::Claim(ClaimCommand::Release(args)) => {
-            operate::verb(&session, OpKind::Release, &args, output).await
-        }
+        Command::Claim(ClaimCommand::Release(args)) => plain(&session, OpKind::Release, &args, output).await,
         Command::Spawn(args) => operate::spawn(&session, args, output).await,
-        Command::Destroy(args) => operate::verb(&session, OpKind::Destroy, &args, output).await,
-        Command::Start(args) => operate::verb(&session, OpKind::Start, &args, output).await,
-        Command::Stop(args) => operate::verb(&session, OpKind::Stop, &args, output).await,
+        Command::Destroy(args) => plain(&session, OpKind::Destroy, &args, output).await,
+        Command::Start(args) => plain(&session, OpKind::Start, &args, output).await,
+        Command::Stop(args) => plain(&session, OpKind::Stop, &args, output).await,
+        Command::Reboot(args) => plain(&session, OpKind::Reboot, &args, output).await,
+        Command::Suspend(args) => plain(&session, OpKind::Suspend, &args, output).await,
+        Command::Resume(args) => plain(&session, OpKind::Resume, &args, output).await,
+        Command::Unrescue(args) => plain(&session, OpKind::Unrescue, &args, output).await,
+        Command::Restore(args) => plain(&session, OpKind::Restore, &args, output).await,
+        Command::Rescue(args) => defined(&session, OpKind::Rescue, &args, output).await,
+        Command::Rebuild(args) => defined(&session, OpKind::Rebuild, &args, output).await,
+        Command::Attach(AttachArgs { verb, flavor }) => {
+            let with = OperateWith { flavor: Some(flavor), ..OperateWith::default() };
+            operate::verb(&session, OpKind::Attach, &verb, with, output).await
+        }
+        Command::Detach(DetachArgs { verb, device }) => {
+            let device = Some(device.parse().map_err(|e: InvalidName| Fault::from(e))?);
+            let with = OperateWith { device, ..OperateWith::default() };
+            operate::verb(&session, OpKind::Detach, &verb, with, output).await
+        }
         Command::Job(JobCommand::List) => output.print(&client.jobs().await?),
         Command::Job(JobCommand::Show { id }) => {
             output.print(&client.job(id.parse().map_err(Fault::from)?).await?)
@@ -123,6 +146,14 @@ async fn talk(cli: Cli, bus: &Bus, output: Output) -> Result<(), Stop> {
         | Command::Hook(_)
         | Command::Man { .. } => Ok(()),
     }
+}
+
+async fn plain(session: &Session, op: OpKind, args: &VerbArgs, output: Output) -> Result<(), Stop> {
+    operate::verb(session, op, args, OperateWith::default(), output).await
+}
+
+async fn defined(session: &Session, op: OpKind, args: &DefinitionArgs, output: Output) -> Result<(), Stop> {
+    operate::verb(session, op, &args.verb, operate::with_domain(&args.domain)?, output).await
 }
 
 async fn of_traits(client: &Client, command: TraitCommand, output: Output) -> Result<(), Stop> {

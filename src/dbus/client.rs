@@ -13,10 +13,10 @@ use super::fault::WireFault;
 use super::json::{self, Record};
 use super::proxy::ManagerProxy;
 use super::{options, path};
-use crate::model::{DisplayWish, Fault, FaultKind, Finding, InventoryRecord, Job, JobId};
+use crate::model::{DisplayWish, Fault, FaultKind, Finding, InventoryRecord, Job, JobId, OpKind};
 use crate::service::api::{
-    AcceptRequest, ClaimRequest, DeviceView, InstanceView, LockView, PlanView, SpawnRequest, SpawnResult,
-    StatusView, TraitCheck, TraitView,
+    AcceptRequest, ClaimRequest, DeviceView, InstanceView, LockView, Operate, OperateWith, PlanView,
+    PrepareRequest, SpawnRequest, SpawnResult, StatusView, TraitCheck, TraitView,
 };
 
 /// A connection to the daemon. The daemon itself need not be there until a call is made.
@@ -114,12 +114,59 @@ impl Client {
         accepted(self.manager.claim(sent(&options)?).await)
     }
 
+    /// Begins an operation on an instance that is in the books.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub async fn operate(&self, request: &Operate) -> Result<JobId, Fault> {
+        let (m, instance, options) = (&self.manager, request.instance.as_str(), operate_options(request)?);
+        accepted(match request.op {
+            OpKind::Release => m.release(instance, options).await,
+            OpKind::Destroy => m.destroy(instance, options).await,
+            OpKind::Start => m.start(instance, options).await,
+            OpKind::Stop => m.stop(instance, options).await,
+            OpKind::Reboot => m.reboot(instance, options).await,
+            OpKind::Suspend => m.suspend(instance, options).await,
+            OpKind::Resume => m.resume(instance, options).await,
+            OpKind::Rescue => m.rescue(instance, options).await,
+            OpKind::Unrescue => m.unrescue(instance, options).await,
+            OpKind::Rebuild => m.rebuild(instance, options).await,
+            OpKind::Attach => m.attach(instance, options).await,
+            OpKind::Detach => m.detach(instance, options).await,
+            OpKind::ResizePrepare => m.resize_prepare(instance, options).await,
+            OpKind::ResizeFinish => m.resize_finish(instance, options).await,
+            OpKind::ResizeConfirm => m.resize_confirm(instance, options).await,
+            OpKind::ResizeRevert => m.resize_revert(instance, options).await,
+            OpKind::MigrateBegin => m.migrate_begin(instance, options).await,
+            OpKind::MigrateFinish => m.migrate_finish(instance, options).await,
+            OpKind::MigrateConfirm => m.migrate_confirm(instance, options).await,
+            OpKind::MigrateRevert => m.migrate_revert(instance, options).await,
+            OpKind::Restore => m.restore(instance, options).await,
+            OpKind::Spawn | OpKind::Claim | OpKind::MigratePrepare => {
+                let text = format!("{} needs more than an instance", request.op);
+                return Err(Fault::new(FaultKind::NotSupported, text));
+            }
+        })
+    }
+
+    /// Begins the target's side of a migration.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub async fn migrate_prepare(&self, request: &PrepareRequest) -> Result<JobId, Fault> {
+        let mut options = operation(request.operation_id.as_deref());
+        options.insert("document".to_owned(), json!(request.document));
+        options.insert("allow_type_change".to_owned(), json!(request.allow_type_change));
+        options.extend(request.flavor.as_ref().map(|flavor| ("flavor".to_owned(), json!(flavor))));
+        accepted(self.manager.migrate_prepare(sent(&options)?).await)
+    }
+
     /// Begins a release. `instance` is a name or a UUID, here and below.
     ///
     /// # Errors
     /// The refusal.
     pub async fn release(&self, instance: &str, operation_id: Option<&str>) -> Result<JobId, Fault> {
-        accepted(self.manager.release(instance, sent(&operation(operation_id))?).await)
+        self.plain(OpKind::Release, instance, operation_id).await
     }
 
     /// Begins a destroy.
@@ -127,7 +174,7 @@ impl Client {
     /// # Errors
     /// The refusal.
     pub async fn destroy(&self, instance: &str, operation_id: Option<&str>) -> Result<JobId, Fault> {
-        accepted(self.manager.destroy(instance, sent(&operation(operation_id))?).await)
+        self.plain(OpKind::Destroy, instance, operation_id).await
     }
 
     /// Begins a start.
@@ -135,7 +182,7 @@ impl Client {
     /// # Errors
     /// The refusal.
     pub async fn start(&self, instance: &str, operation_id: Option<&str>) -> Result<JobId, Fault> {
-        accepted(self.manager.start(instance, sent(&operation(operation_id))?).await)
+        self.plain(OpKind::Start, instance, operation_id).await
     }
 
     /// Begins a stop.
@@ -143,7 +190,11 @@ impl Client {
     /// # Errors
     /// The refusal.
     pub async fn stop(&self, instance: &str, operation_id: Option<&str>) -> Result<JobId, Fault> {
-        accepted(self.manager.stop(instance, sent(&operation(operation_id))?).await)
+        self.plain(OpKind::Stop, instance, operation_id).await
+    }
+
+    async fn plain(&self, op: OpKind, instance: &str, operation_id: Option<&str>) -> Result<JobId, Fault> {
+        self.operate(&Operate::plain(op, instance, operation_id.map(str::to_owned))).await
     }
 
     /// Writes the instance's host devices into a domain XML.
@@ -280,6 +331,20 @@ fn spawn_options(request: &SpawnRequest) -> Result<Record, Fault> {
     options.insert("domain_xml".to_owned(), json!(request.domain_xml));
     options.insert("flavor".to_owned(), json!(request.flavor));
     options.insert("display".to_owned(), json!(request.display));
+    sent(&options)
+}
+
+fn operate_options(request: &Operate) -> Result<Record, Fault> {
+    let OperateWith { flavor, domain_xml, display, device } = &request.with;
+    let mut options = operation(request.operation_id.as_deref());
+    if let Some(xml) = domain_xml {
+        options.insert("domain_xml".to_owned(), json!(options::domain_xml(xml)?));
+    }
+    options.extend(flavor.as_ref().map(|flavor| ("flavor".to_owned(), json!(flavor))));
+    options.extend(device.map(|device| ("device".to_owned(), json!(device))));
+    if request.op == OpKind::ResizePrepare {
+        options.insert("display".to_owned(), json!(display));
+    }
     sent(&options)
 }
 

@@ -3,7 +3,7 @@
 //! A method here reads its arguments, asks the authority if it changes something, calls the service and converts the
 //! answer; nothing else.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use zbus::message::Header;
 use zbus::object_server::SignalEmitter;
@@ -11,27 +11,12 @@ use zbus::{ObjectPath, OwnedObjectPath};
 
 use super::authority::Authority;
 use super::fault::WireFault;
+use super::health::Health;
 use super::json::{self, Record, clean};
 use super::mirror::JobMirror;
 use super::{options, path};
-use crate::model::{Fault, JobId};
-use crate::service::api::{Accepted, StatusView, UseCases};
-
-/// What the properties show; the mirror keeps it up to date, so that reading a property asks nobody.
-#[derive(Debug, Default)]
-pub struct Health(Mutex<(String, bool)>);
-
-impl Health {
-    /// Takes over what the service says now.
-    pub(super) fn set(&self, status: &StatusView) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) =
-            (clean(&status.libvirt_uri), status.connected);
-    }
-
-    fn get(&self) -> (String, bool) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
+use crate::model::{Fault, JobId, OpKind};
+use crate::service::api::{Accepted, UseCases};
 
 /// The manager object.
 #[derive(Debug)]
@@ -53,13 +38,31 @@ impl Manager {
     }
 
     /// The job is on the bus, and announced, before its path is handed out.
-    async fn accepted(&self, accepted: Result<Accepted, Fault>) -> Result<OwnedObjectPath, WireFault> {
+    async fn accepted(&self, accepted: std::result::Result<Accepted, Fault>) -> Result<OwnedObjectPath> {
         let accepted = accepted?;
         self.jobs.ensure(accepted.job, accepted.fresh).await;
         Ok(path::of_job(accepted.job))
     }
+
+    /// An operation on an instance that is in the books.
+    async fn verb(
+        &self,
+        op: OpKind,
+        instance: &str,
+        options: &Record,
+        header: &Header<'_>,
+    ) -> Result<OwnedObjectPath> {
+        let request = options::operate(op, instance, options)?;
+        self.authority.check(header).await?;
+        self.accepted(self.service.operate(request).await).await
+    }
 }
 
+/// An answer, or the refusal.
+type Result<T> = std::result::Result<T, WireFault>;
+
+// One call is one line, else nobody sees the list for its lines.
+#[rustfmt::skip]
 /// Methods, properties and signals.
 #[zbus::interface(
     name = "org.mdevirt1.Manager",
@@ -69,11 +72,7 @@ impl Manager {
 impl Manager {
     /// Books, makes, writes, defines and starts. Options `domain_xml`, `flavor`, `display`, `operation_id`.
     #[zbus(out_args("job"), proxy(allow_interactive_auth))]
-    async fn spawn(
-        &self,
-        options: Record,
-        #[zbus(header)] header: Header<'_>,
-    ) -> Result<OwnedObjectPath, WireFault> {
+    async fn spawn(&self, options: Record, #[zbus(header)] header: Header<'_>) -> Result<OwnedObjectPath> {
         let request = options::spawn_request(&options, false)?;
         self.authority.check(&header).await?;
         self.accepted(self.service.spawn(request).await).await
@@ -81,78 +80,157 @@ impl Manager {
 
     /// What `Spawn` would do; nothing is done.
     #[zbus(out_args("result"))]
-    async fn preview_spawn(&self, options: Record) -> Result<Record, WireFault> {
+    async fn preview_spawn(&self, options: Record) -> Result<Record> {
         let request = options::spawn_request(&options, true)?;
         Ok(json::to_record(&self.service.preview_spawn(request).await?)?)
     }
 
-    /// Stops and undefines the domain and gives the devices back. Option `operation_id`, here and below.
-    #[zbus(out_args("job"), proxy(allow_interactive_auth))]
-    async fn destroy(
-        &self,
-        instance: &str,
-        options: Record,
-        #[zbus(header)] header: Header<'_>,
-    ) -> Result<OwnedObjectPath, WireFault> {
-        let (instance, id) = (options::instance(instance)?, options::operation_id(&options)?);
-        self.authority.check(&header).await?;
-        self.accepted(self.service.destroy(instance, id).await).await
-    }
-
-    /// Starts the domain.
-    #[zbus(out_args("job"), proxy(allow_interactive_auth))]
-    async fn start(
-        &self,
-        instance: &str,
-        options: Record,
-        #[zbus(header)] header: Header<'_>,
-    ) -> Result<OwnedObjectPath, WireFault> {
-        let (instance, id) = (options::instance(instance)?, options::operation_id(&options)?);
-        self.authority.check(&header).await?;
-        self.accepted(self.service.start(instance, id).await).await
-    }
-
-    /// Stops the domain; its devices stay booked.
-    #[zbus(out_args("job"), proxy(allow_interactive_auth))]
-    async fn stop(
-        &self,
-        instance: &str,
-        options: Record,
-        #[zbus(header)] header: Header<'_>,
-    ) -> Result<OwnedObjectPath, WireFault> {
-        let (instance, id) = (options::instance(instance)?, options::operation_id(&options)?);
-        self.authority.check(&header).await?;
-        self.accepted(self.service.stop(instance, id).await).await
-    }
-
     /// Books and makes devices for a domain of the caller. Options `instance`, `name`, `flavor`, `operation_id`.
     #[zbus(out_args("job"), proxy(allow_interactive_auth))]
-    async fn claim(
-        &self,
-        options: Record,
-        #[zbus(header)] header: Header<'_>,
-    ) -> Result<OwnedObjectPath, WireFault> {
+    async fn claim(&self, options: Record, #[zbus(header)] header: Header<'_>) -> Result<OwnedObjectPath> {
         let request = options::claim_request(&options)?;
         self.authority.check(&header).await?;
         self.accepted(self.service.claim(request).await).await
     }
 
-    /// Gives them back.
+    /// Gives the devices of `Claim` back. Option `operation_id`, here and below.
     #[zbus(out_args("job"), proxy(allow_interactive_auth))]
-    async fn release(
-        &self,
-        instance: &str,
-        options: Record,
-        #[zbus(header)] header: Header<'_>,
-    ) -> Result<OwnedObjectPath, WireFault> {
-        let (instance, id) = (options::instance(instance)?, options::operation_id(&options)?);
+    async fn release(&self, instance: &str, options: Record, #[zbus(header)] header: Header<'_>) -> Result<OwnedObjectPath> {
+        self.verb(OpKind::Release, instance, &options, &header).await
+    }
+
+    /// Stops and undefines the domain and gives the devices back.
+    #[zbus(out_args("job"), proxy(allow_interactive_auth))]
+    async fn destroy(&self, instance: &str, options: Record, #[zbus(header)] header: Header<'_>) -> Result<OwnedObjectPath> {
+        self.verb(OpKind::Destroy, instance, &options, &header).await
+    }
+
+    /// Starts the domain.
+    #[zbus(out_args("job"), proxy(allow_interactive_auth))]
+    async fn start(&self, instance: &str, options: Record, #[zbus(header)] header: Header<'_>) -> Result<OwnedObjectPath> {
+        self.verb(OpKind::Start, instance, &options, &header).await
+    }
+
+    /// Stops the domain; its devices stay booked.
+    #[zbus(out_args("job"), proxy(allow_interactive_auth))]
+    async fn stop(&self, instance: &str, options: Record, #[zbus(header)] header: Header<'_>) -> Result<OwnedObjectPath> {
+        self.verb(OpKind::Stop, instance, &options, &header).await
+    }
+
+    /// Stops and starts it at once, the hard way; a device that is lost is made again.
+    #[zbus(out_args("job"), proxy(allow_interactive_auth))]
+    async fn reboot(&self, instance: &str, options: Record, #[zbus(header)] header: Header<'_>) -> Result<OwnedObjectPath> {
+        self.verb(OpKind::Reboot, instance, &options, &header).await
+    }
+
+    /// Saves the guest's memory and switches it off; its devices stay booked.
+    #[zbus(out_args("job"), proxy(allow_interactive_auth))]
+    async fn suspend(&self, instance: &str, options: Record, #[zbus(header)] header: Header<'_>) -> Result<OwnedObjectPath> {
+        self.verb(OpKind::Suspend, instance, &options, &header).await
+    }
+
+    /// Goes on where it was suspended.
+    #[zbus(out_args("job"), proxy(allow_interactive_auth))]
+    async fn resume(&self, instance: &str, options: Record, #[zbus(header)] header: Header<'_>) -> Result<OwnedObjectPath> {
+        self.verb(OpKind::Resume, instance, &options, &header).await
+    }
+
+    /// Starts the domain of option `domain_xml` with the same devices, until `Unrescue`.
+    #[zbus(out_args("job"), proxy(allow_interactive_auth))]
+    async fn rescue(&self, instance: &str, options: Record, #[zbus(header)] header: Header<'_>) -> Result<OwnedObjectPath> {
+        self.verb(OpKind::Rescue, instance, &options, &header).await
+    }
+
+    /// Back to the definition before the rescue.
+    #[zbus(out_args("job"), proxy(allow_interactive_auth))]
+    async fn unrescue(&self, instance: &str, options: Record, #[zbus(header)] header: Header<'_>) -> Result<OwnedObjectPath> {
+        self.verb(OpKind::Unrescue, instance, &options, &header).await
+    }
+
+    /// Takes option `domain_xml` as its definition for good; its devices stay.
+    #[zbus(out_args("job"), proxy(allow_interactive_auth))]
+    async fn rebuild(&self, instance: &str, options: Record, #[zbus(header)] header: Header<'_>) -> Result<OwnedObjectPath> {
+        self.verb(OpKind::Rebuild, instance, &options, &header).await
+    }
+
+    /// One more device, as option `flavor` says, also into a running guest.
+    #[zbus(out_args("job"), proxy(allow_interactive_auth))]
+    async fn attach(&self, instance: &str, options: Record, #[zbus(header)] header: Header<'_>) -> Result<OwnedObjectPath> {
+        self.verb(OpKind::Attach, instance, &options, &header).await
+    }
+
+    /// Takes the device with the UUID of option `device` out, also of a running guest.
+    #[zbus(out_args("job"), proxy(allow_interactive_auth))]
+    async fn detach(&self, instance: &str, options: Record, #[zbus(header)] header: Header<'_>) -> Result<OwnedObjectPath> {
+        self.verb(OpKind::Detach, instance, &options, &header).await
+    }
+
+    /// Makes the devices of option `flavor` beside the old ones; option `display`.
+    #[zbus(out_args("job"), proxy(allow_interactive_auth))]
+    async fn resize_prepare(&self, instance: &str, options: Record, #[zbus(header)] header: Header<'_>) -> Result<OwnedObjectPath> {
+        self.verb(OpKind::ResizePrepare, instance, &options, &header).await
+    }
+
+    /// Changes over to them; the guest is stopped and started for it.
+    #[zbus(out_args("job"), proxy(allow_interactive_auth))]
+    async fn resize_finish(&self, instance: &str, options: Record, #[zbus(header)] header: Header<'_>) -> Result<OwnedObjectPath> {
+        self.verb(OpKind::ResizeFinish, instance, &options, &header).await
+    }
+
+    /// Gives the old devices back.
+    #[zbus(out_args("job"), proxy(allow_interactive_auth))]
+    async fn resize_confirm(&self, instance: &str, options: Record, #[zbus(header)] header: Header<'_>) -> Result<OwnedObjectPath> {
+        self.verb(OpKind::ResizeConfirm, instance, &options, &header).await
+    }
+
+    /// Goes back to the old ones, exactly.
+    #[zbus(out_args("job"), proxy(allow_interactive_auth))]
+    async fn resize_revert(&self, instance: &str, options: Record, #[zbus(header)] header: Header<'_>) -> Result<OwnedObjectPath> {
+        self.verb(OpKind::ResizeRevert, instance, &options, &header).await
+    }
+
+    /// Source: switches the guest off; the job's result has the `document` for the target.
+    #[zbus(out_args("job"), proxy(allow_interactive_auth))]
+    async fn migrate_begin(&self, instance: &str, options: Record, #[zbus(header)] header: Header<'_>) -> Result<OwnedObjectPath> {
+        self.verb(OpKind::MigrateBegin, instance, &options, &header).await
+    }
+
+    /// Target: defines the domain, and starts it if it ran on the source.
+    #[zbus(out_args("job"), proxy(allow_interactive_auth))]
+    async fn migrate_finish(&self, instance: &str, options: Record, #[zbus(header)] header: Header<'_>) -> Result<OwnedObjectPath> {
+        self.verb(OpKind::MigrateFinish, instance, &options, &header).await
+    }
+
+    /// Both: the instance stays on the target; the source gives everything back.
+    #[zbus(out_args("job"), proxy(allow_interactive_auth))]
+    async fn migrate_confirm(&self, instance: &str, options: Record, #[zbus(header)] header: Header<'_>) -> Result<OwnedObjectPath> {
+        self.verb(OpKind::MigrateConfirm, instance, &options, &header).await
+    }
+
+    /// Both, the target first: it stays on the source; the target gives everything back.
+    #[zbus(out_args("job"), proxy(allow_interactive_auth))]
+    async fn migrate_revert(&self, instance: &str, options: Record, #[zbus(header)] header: Header<'_>) -> Result<OwnedObjectPath> {
+        self.verb(OpKind::MigrateRevert, instance, &options, &header).await
+    }
+
+    /// Makes the lost devices of an instance again.
+    #[zbus(out_args("job"), proxy(allow_interactive_auth))]
+    async fn restore(&self, instance: &str, options: Record, #[zbus(header)] header: Header<'_>) -> Result<OwnedObjectPath> {
+        self.verb(OpKind::Restore, instance, &options, &header).await
+    }
+
+    /// Target: books and makes devices for an instance that comes from another host. Options `document`, `flavor`,
+    /// `allow_type_change`, `operation_id`.
+    #[zbus(out_args("job"), proxy(allow_interactive_auth))]
+    async fn migrate_prepare(&self, options: Record, #[zbus(header)] header: Header<'_>) -> Result<OwnedObjectPath> {
+        let request = options::prepare_request(&options)?;
         self.authority.check(&header).await?;
-        self.accepted(self.service.release(instance, id).await).await
+        self.accepted(self.service.migrate_prepare(request).await).await
     }
 
     /// Writes the instance's host devices into a domain XML. Option `display`.
     #[zbus(out_args("domain_xml"))]
-    async fn render_domain(&self, instance: &str, xml: &str, options: Record) -> Result<String, WireFault> {
+    async fn render_domain(&self, instance: &str, xml: &str, options: Record) -> Result<String> {
         let (instance, xml) = (options::instance(instance)?, options::domain_xml(xml)?);
         let display = options::display(&options)?;
         Ok(clean(&self.service.render_domain(instance, xml, display).await?))
@@ -160,77 +238,77 @@ impl Manager {
 
     /// One record per provider with a total above 0; keys as in `inventory --json`.
     #[zbus(out_args("records"))]
-    async fn inventory(&self) -> Result<Vec<Record>, WireFault> {
+    async fn inventory(&self) -> Result<Vec<Record>> {
         Ok(json::to_records(&self.service.inventory().await?)?)
     }
 
     /// Parents with types and devices; keys as in `device list --json`.
     #[zbus(out_args("devices"))]
-    async fn devices(&self) -> Result<Vec<Record>, WireFault> {
+    async fn devices(&self) -> Result<Vec<Record>> {
         Ok(json::to_records(&self.service.devices().await?)?)
     }
 
     /// The books; keys as in `instance list --json`.
     #[zbus(out_args("instances"))]
-    async fn instances(&self) -> Result<Vec<Record>, WireFault> {
+    async fn instances(&self) -> Result<Vec<Record>> {
         Ok(json::to_records(&self.service.instances().await?)?)
     }
 
     /// Jobs under way and ended ones.
     #[zbus(out_args("jobs"))]
-    async fn jobs(&self) -> Result<Vec<Record>, WireFault> {
+    async fn jobs(&self) -> Result<Vec<Record>> {
         Ok(json::to_records(&self.service.jobs().await?)?)
     }
 
     /// One job, also one whose object is gone from the bus.
     #[zbus(out_args("job"))]
-    async fn get_job(&self, id: &str) -> Result<Record, WireFault> {
+    async fn get_job(&self, id: &str) -> Result<Record> {
         let id: JobId = id.parse().map_err(Fault::from)?;
         Ok(json::to_record(&self.service.job(id).await?)?)
     }
 
     /// Health in one record.
     #[zbus(out_args("status"))]
-    async fn status(&self) -> Result<Record, WireFault> {
+    async fn status(&self) -> Result<Record> {
         Ok(json::to_record(&self.service.status().await?)?)
     }
 
     /// Reads the configuration again; the warnings of a good one. A bad one is the error and changes nothing.
     #[zbus(out_args("findings"), proxy(allow_interactive_auth))]
-    async fn reload(&self, #[zbus(header)] header: Header<'_>) -> Result<Vec<Record>, WireFault> {
+    async fn reload(&self, #[zbus(header)] header: Header<'_>) -> Result<Vec<Record>> {
         self.authority.check(&header).await?;
         Ok(json::to_records(&self.service.reload().await?)?)
     }
 
     /// The configuration in force, as TOML.
     #[zbus(out_args("toml"))]
-    async fn config(&self) -> Result<String, WireFault> {
+    async fn config(&self) -> Result<String> {
         Ok(clean(&self.service.config_text().await?))
     }
 
     /// What the configuration in option `config`, or without it the files as they are now, would change; nothing is touched.
     #[zbus(out_args("plan"))]
-    async fn plan(&self, options: Record) -> Result<Record, WireFault> {
+    async fn plan(&self, options: Record) -> Result<Record> {
         let config = options::plan_config(&options)?;
         Ok(json::to_record(&self.service.plan(config).await?)?)
     }
 
     /// Every trait of `traits.toml`; keys as in `trait list --json`.
     #[zbus(out_args("traits"))]
-    async fn traits(&self) -> Result<Vec<Record>, WireFault> {
+    async fn traits(&self) -> Result<Vec<Record>> {
         Ok(json::to_records(&self.service.traits().await?)?)
     }
 
     /// Writes the lock; what it pins.
     #[zbus(out_args("lock"), proxy(allow_interactive_auth))]
-    async fn trait_lock(&self, #[zbus(header)] header: Header<'_>) -> Result<Record, WireFault> {
+    async fn trait_lock(&self, #[zbus(header)] header: Header<'_>) -> Result<Record> {
         self.authority.check(&header).await?;
         Ok(json::to_record(&self.service.trait_lock().await?)?)
     }
 
     /// This host against its lock; keys as in `trait check --json`.
     #[zbus(out_args("check"))]
-    async fn trait_check(&self) -> Result<Record, WireFault> {
+    async fn trait_check(&self) -> Result<Record> {
         Ok(json::to_record(&self.service.trait_check().await?)?)
     }
 
@@ -242,7 +320,7 @@ impl Manager {
         word: &str,
         options: Record,
         #[zbus(header)] header: Header<'_>,
-    ) -> Result<Vec<Record>, WireFault> {
+    ) -> Result<Vec<Record>> {
         let request = options::accept_request(word, &options)?;
         self.authority.check(&header).await?;
         Ok(json::to_records(&self.service.trait_accept(request).await?)?)
@@ -250,13 +328,13 @@ impl Manager {
 
     /// What the traits of this host are bound to, as a JSON document for other hosts.
     #[zbus(out_args("document"))]
-    async fn trait_export(&self) -> Result<String, WireFault> {
+    async fn trait_export(&self) -> Result<String> {
         Ok(self.service.trait_export().await?)
     }
 
     /// Compares documents of `TraitExport`, of this host or others; keys as in `trait verify --json`.
     #[zbus(out_args("verdict"))]
-    async fn trait_verify(&self, documents: Vec<String>) -> Result<Record, WireFault> {
+    async fn trait_verify(&self, documents: Vec<String>) -> Result<Record> {
         Ok(json::to_record(&options::verdict(&documents)?)?)
     }
 

@@ -20,6 +20,7 @@ pub mod client;
 pub mod connect;
 pub mod event;
 pub mod fault;
+mod health;
 pub mod instance;
 pub mod job;
 pub mod json;

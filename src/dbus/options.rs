@@ -6,14 +6,15 @@ use zbus::Variant;
 use super::json::{self, Limits, Record, shown};
 use crate::catalog::{Export, Verdict, verify};
 use crate::config::MAX_FILE_BYTES;
-use crate::model::{DisplayWish, Fault, FaultKind, InvalidName};
-use crate::service::api::{AcceptRequest, ClaimRequest, SpawnRequest};
+use crate::model::{DisplayWish, Fault, FaultKind, InvalidName, OpKind};
+use crate::plan::handover::MAX_HANDOVER_BYTES;
+use crate::service::api::{AcceptRequest, ClaimRequest, Operate, OperateWith, PrepareRequest, SpawnRequest};
 pub use crate::xml::MAX_BYTES as MAX_DOMAIN_XML_BYTES;
 
 /// Everything but the domain XML and a configuration.
 const MAX_TEXT_BYTES: usize = 64 << 10;
 const MAX_OPERATION_ID_CHARS: usize = 128;
-const REQUEST: Limits = Limits { depth: 4, bytes: MAX_DOMAIN_XML_BYTES + (1 << 20) };
+const REQUEST: Limits = Limits { depth: 4, bytes: MAX_HANDOVER_BYTES + (1 << 20) };
 
 /// The options of `Spawn` and `PreviewSpawn`.
 ///
@@ -47,12 +48,46 @@ pub fn claim_request(record: &Record) -> Result<ClaimRequest, Fault> {
     })
 }
 
-/// The options of a verb that has only the operation id.
+/// An operation on an instance, with the options that it has.
 ///
 /// # Errors
 /// `InvalidRequest` naming the key.
-pub fn operation_id(record: &Record) -> Result<Option<String>, Fault> {
-    Options::read(record, &["operation_id"])?.operation_id()
+pub fn operate(op: OpKind, instance_text: &str, record: &Record) -> Result<Operate, Fault> {
+    let mut options = Options::read(record, keys(op))?;
+    let device = options.text("device")?.map(|text| text.parse());
+    let with = OperateWith {
+        flavor: options.text("flavor")?,
+        domain_xml: options.text("domain_xml")?,
+        display: options.display()?,
+        device: device.transpose().map_err(|err: InvalidName| named("device", &err))?,
+    };
+    let instance = instance(instance_text)?.to_owned();
+    Ok(Operate { op, instance, operation_id: options.operation_id()?, with })
+}
+
+/// The options that an operation on an instance has.
+fn keys(op: OpKind) -> &'static [&'static str] {
+    match op {
+        OpKind::Rescue | OpKind::Rebuild => &["domain_xml", "operation_id"],
+        OpKind::Attach => &["flavor", "operation_id"],
+        OpKind::Detach => &["device", "operation_id"],
+        OpKind::ResizePrepare => &["flavor", "display", "operation_id"],
+        _ => &["operation_id"],
+    }
+}
+
+/// The options of `MigratePrepare`.
+///
+/// # Errors
+/// `InvalidRequest` naming the key.
+pub fn prepare_request(record: &Record) -> Result<PrepareRequest, Fault> {
+    let mut options = Options::read(record, &["document", "flavor", "allow_type_change", "operation_id"])?;
+    Ok(PrepareRequest {
+        document: options.required("document")?,
+        flavor: options.text("flavor")?,
+        allow_type_change: options.switch("allow_type_change")?,
+        operation_id: options.operation_id()?,
+    })
 }
 
 /// The options of `RenderDomain`.
@@ -146,6 +181,14 @@ impl Options {
         }
     }
 
+    fn switch(&mut self, key: &str) -> Result<bool, Fault> {
+        match self.0.remove(key) {
+            None | Some(Value::Null) => Ok(false),
+            Some(Value::Bool(on)) => Ok(on),
+            Some(other) => Err(invalid(format!("option {key}: expected a boolean, got {}", kind(&other)))),
+        }
+    }
+
     fn required(&mut self, key: &str) -> Result<String, Fault> {
         self.text(key)?.ok_or_else(|| invalid(format!("option {key} is missing")))
     }
@@ -176,7 +219,11 @@ fn check_length(key: &str, text: &str) -> Result<(), Fault> {
     if key == "domain_xml" {
         return domain_xml(text).map(|_| ());
     }
-    let most = if key == "config" { MAX_FILE_BYTES } else { MAX_TEXT_BYTES };
+    let most = match key {
+        "config" => MAX_FILE_BYTES,
+        "document" => MAX_HANDOVER_BYTES,
+        _ => MAX_TEXT_BYTES,
+    };
     if text.len() > most {
         return Err(invalid(format!("option {key}: {} bytes, at most {most} are taken", text.len())));
     }
@@ -203,84 +250,4 @@ fn invalid(message: String) -> Fault {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn record(value: &Value) -> Record {
-        json::to_record(value).unwrap()
-    }
-
-    fn refusal(value: &Value) -> (FaultKind, String) {
-        let fault = spawn_request(&record(value), false).unwrap_err();
-        (fault.kind, fault.message)
-    }
-
-    #[test]
-    fn a_full_request_is_read() {
-        let options = json!({"domain_xml": "<domain/>", "flavor": "resources:VGPU=1", "display": "on", "operation_id": "op"});
-        let request = spawn_request(&record(&options), true).unwrap();
-        assert_eq!(request.display, DisplayWish::On);
-        assert_eq!(request.operation_id.as_deref(), Some("op"));
-        assert!(request.dry_run);
-        let claim = json!({"instance": "11111111222243338444555555555555", "flavor": "resources:VGPU=1"});
-        assert_eq!(claim_request(&record(&claim)).unwrap().name, "");
-    }
-
-    #[test]
-    fn each_refusal_names_its_key() {
-        let (xml, flavor) = ("<domain/>", "resources:VGPU=1");
-        for (options, word) in [
-            (json!({ "flavor": flavor }), "option domain_xml is missing"),
-            (json!({ "domain_xml": xml }), "option flavor is missing"),
-            (json!({"domain_xml": xml, "flavor": 1}), "option flavor: expected a string, got a number"),
-            (
-                json!({"domain_xml": [xml], "flavor": flavor}),
-                "option domain_xml: expected a string, got an array",
-            ),
-            (
-                json!({"domain_xml": xml, "flavor": flavor, "display": "yes"}),
-                "option display: expected on or off",
-            ),
-            (
-                json!({"domain_xml": xml, "flavor": flavor, "dry_run": true}),
-                "unknown option dry_run; known are",
-            ),
-            (json!({"domain_xml": xml, "flavor": flavor, "x\u{1b}": 1}), "unknown option x\\u{1b}"),
-            (json!({"domain_xml": xml, "flavor": flavor, "operation_id": ""}), "option operation_id"),
-            (json!({"domain_xml": xml, "flavor": flavor, "operation_id": "a\nb"}), "option operation_id"),
-            (
-                json!({"domain_xml": xml, "flavor": flavor, "operation_id": "x".repeat(129)}),
-                "option operation_id",
-            ),
-            (json!({"domain_xml": xml, "flavor": "x".repeat(70_000)}), "option flavor: 70000 bytes"),
-            (
-                json!({"domain_xml": xml, "flavor": {"a": {"b": {"c": {"d": {}}}}}}),
-                "option flavor: nested deeper",
-            ),
-        ] {
-            let (kind, message) = refusal(&options);
-            assert_eq!(kind, FaultKind::InvalidRequest, "{message}");
-            assert!(message.starts_with(word), "{message}");
-        }
-        let bad = record(&json!({"instance": "web-01", "flavor": flavor}));
-        assert!(
-            claim_request(&bad)
-                .unwrap_err()
-                .message
-                .starts_with("option instance: \"web-01\" is not a valid")
-        );
-    }
-
-    #[test]
-    fn sizes_are_refused_at_the_limit() {
-        let fits = json!({"domain_xml": "x".repeat(MAX_DOMAIN_XML_BYTES), "flavor": "f"});
-        assert!(spawn_request(&record(&fits), false).is_ok());
-        let over = json!({"domain_xml": "x".repeat(MAX_DOMAIN_XML_BYTES + 1), "flavor": "f"});
-        let (kind, message) = refusal(&over);
-        assert_eq!(kind, FaultKind::InvalidDomainXml);
-        assert!(message.contains("4194305 bytes"), "{message}");
-        assert!(domain_xml(&"x".repeat(MAX_DOMAIN_XML_BYTES + 1)).is_err());
-        assert!(instance("").is_err() && instance(&"x".repeat(5000)).is_err() && instance("web-01").is_ok());
-    }
-}
+mod tests;

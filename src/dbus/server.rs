@@ -7,7 +7,8 @@ use zbus::fdo::{ObjectManager, RequestNameFlags};
 use zbus::{Connection, ObjectPath};
 
 use super::authority::Authority;
-use super::manager::{Health, Manager};
+use super::health::Health;
+use super::manager::Manager;
 use super::mirror::{self, HostMirror, InstanceMirror, JobMirror};
 use super::{NAME, path};
 use crate::service::api::UseCases;

@@ -13,6 +13,7 @@ pub mod sysfs;
 use std::fmt::Debug;
 
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 
 use crate::model::{HostScan, InstanceUuid, Mdev, MdevUuid, NewMdev, Parent, ParentAddr};
@@ -132,4 +133,40 @@ pub trait Hypervisor: Send + Sync + Debug {
 
     /// Ends a running domain at once (libvirt's destroy). One that does not run is no error.
     async fn stop(&self, uuid: InstanceUuid) -> Result<(), HostError>;
+
+    /// The definition that the domain starts with next, with its secrets, so that it can be defined again; `None` if there is
+    /// no persistent domain.
+    async fn definition(&self, uuid: InstanceUuid) -> Result<Option<String>, HostError>;
+
+    /// Writes the guest's memory to libvirt's own image and switches it off; `start` goes on from it. One that does not run is
+    /// no error. `NotSupported` if a device of it cannot be saved.
+    async fn save(&self, uuid: InstanceUuid) -> Result<(), HostError>;
+
+    /// Whether such an image is there.
+    async fn is_saved(&self, uuid: InstanceUuid) -> Result<bool, HostError>;
+
+    /// Puts a host device, as `<hostdev>`, into the domain. Where it is already, nothing is done.
+    async fn attach(&self, uuid: InstanceUuid, hostdev: &HostdevXml, into: Config) -> Result<(), HostError>;
+
+    /// Takes it out, and waits until a running guest has let go of it: `InUse` if it does not. Where it is not, nothing is
+    /// done.
+    async fn detach(&self, uuid: InstanceUuid, hostdev: &HostdevXml, from: Config) -> Result<(), HostError>;
+}
+
+/// A `<hostdev>` and the device it names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostdevXml {
+    /// The device.
+    pub uuid: MdevUuid,
+    /// The element.
+    pub xml: String,
+}
+
+/// Which of a domain's two configurations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Config {
+    /// What it runs with; nothing is done for a domain that does not run.
+    Live,
+    /// What it starts with next.
+    Definition,
 }

@@ -6,7 +6,12 @@
 //!      ^                  | undo          | undo, destroy          | ^
 //!      |                  v               v           suspend,stop v | resume,start
 //!      +--- row gone <-- Releasing <------+---------------------- Parked
+//!   Ready|InUse|Parked --new boot or unplug--> Missing --restore--> Ready, or Parked if it was
+//!   Missing --parent or type gone--> Lost --they are back--> as Missing
 //! ```
+//! A role is a second column: what the claim is to its instance. A move of the instance (resize, migration) changes roles;
+//! each host keeps only its own rows.
+//!
 //! Only the store writes a state, and only through [`ClaimState::after`].
 
 use std::collections::BTreeSet;
@@ -64,6 +69,10 @@ text_enum!(
         Parked = "parked",
         /// On its way out.
         Releasing = "releasing",
+        /// Its device is gone, by a reboot or because its parent was unplugged, and is to be made again.
+        Missing = "missing",
+        /// Its device is gone and cannot be made again as things are.
+        Lost = "lost",
     }
 );
 
@@ -72,6 +81,10 @@ text_enum!(
     ClaimRole, "claim role" {
         /// The instance's own device.
         Primary = "primary",
+        /// Of the side that the instance is leaving, until the move is confirmed or reverted.
+        Outgoing = "outgoing",
+        /// Booked for the side that the instance is going to.
+        Incoming = "incoming",
     }
 );
 
@@ -88,6 +101,10 @@ text_enum!(
         Release = "release",
         /// The making of the device was undone.
         Uncreated = "uncreated",
+        /// The device is gone without our doing.
+        Vanished = "vanished",
+        /// It cannot be made again as things are.
+        GivenUp = "given-up",
     }
 );
 
@@ -111,16 +128,18 @@ impl ClaimState {
         use ClaimState as S;
         match (self, event) {
             // The same event twice is legal: steps and undos may be repeated after a crash.
-            (S::Reserved | S::Ready, E::Created) => Ok(S::Ready),
+            (S::Reserved | S::Ready | S::Missing | S::Lost, E::Created) => Ok(S::Ready),
             (S::Ready | S::Reserved, E::Uncreated) => Ok(S::Reserved),
-            (S::Ready | S::Parked | S::InUse, E::Started) => Ok(S::InUse),
+            (S::Ready | S::Parked | S::InUse | S::Missing | S::Lost, E::Started) => Ok(S::InUse),
             (S::InUse | S::Parked | S::Ready, E::Stopped) => Ok(S::Parked),
-            // Destroying again what could not be finished the first time.
-            (S::Reserved, E::Stopped) => Ok(S::Reserved),
-            (S::Releasing, E::Stopped) => Ok(S::Releasing),
-            // A stopped VM's device that was lost and made again stays booked for it.
-            (S::Parked, E::Created) => Ok(S::Parked),
-            (S::Reserved | S::Ready | S::InUse | S::Parked | S::Releasing, E::Release) => Ok(S::Releasing),
+            // Destroying again what could not be finished the first time, and what is not there.
+            (S::Reserved | S::Releasing | S::Missing | S::Lost, E::Stopped) => Ok(self),
+            // Starting again: a device that was there all along, or was lost and made again for a stopped VM.
+            (S::Parked | S::InUse, E::Created) => Ok(self),
+            (S::Ready | S::InUse | S::Parked | S::Missing, E::Vanished) => Ok(S::Missing),
+            (S::Reserved | S::Releasing | S::Lost, E::Vanished) => Ok(self),
+            (S::Missing | S::Lost, E::GivenUp) => Ok(S::Lost),
+            (_, E::Release) => Ok(S::Releasing),
             (state, event) => Err(IllegalMove { state, event }),
         }
     }
@@ -157,10 +176,32 @@ pub struct Claim {
     pub traits: BTreeSet<TraitName>,
     /// Where it stands.
     pub state: ClaimState,
+    /// Its VM was off when its device went missing.
+    #[serde(default)]
+    pub was_parked: bool,
     /// What it is to the instance.
     pub role: ClaimRole,
     /// When it was booked.
     pub created_usec: Usec,
+}
+
+impl Claim {
+    /// The claim after an event; one whose device is back is what it was before it went.
+    ///
+    /// # Errors
+    /// The event is not legal in the claim's state.
+    pub fn after(self, event: ClaimEvent) -> Result<Self, IllegalMove> {
+        use ClaimState as S;
+        let (from, to) = (self.state, self.state.after(event)?);
+        let gone = |state| matches!(state, S::Missing | S::Lost);
+        let was_parked = match (gone(from), gone(to)) {
+            (false, true) => from == S::Parked,
+            (true, true) => self.was_parked,
+            (_, false) => false,
+        };
+        let back = gone(from) && to == S::Ready && self.was_parked;
+        Ok(Self { state: if back { S::Parked } else { to }, was_parked, ..self })
+    }
 }
 
 /// A claim as scripts see it (`instance list --json`, `spawn --json`, the result of a job).
@@ -230,6 +271,8 @@ pub struct Instance {
     pub owner: DomainOwner,
     /// SHA-256 over the request and the domain XML, to tell a repeat from another request.
     pub request_digest: String,
+    /// The flavor it has; `None` for an instance booked by a program that did not keep it.
+    pub flavor: Option<String>,
     /// When it was booked.
     pub created_usec: Usec,
 }
@@ -265,20 +308,38 @@ mod tests {
                 "reserved stopped reserved",
                 "reserved release releasing",
                 "reserved uncreated reserved",
+                "reserved vanished reserved",
                 "ready created ready",
                 "ready started in-use",
                 "ready stopped parked",
                 "ready release releasing",
                 "ready uncreated reserved",
+                "ready vanished missing",
+                "in-use created in-use",
                 "in-use started in-use",
                 "in-use stopped parked",
                 "in-use release releasing",
+                "in-use vanished missing",
                 "parked created parked",
                 "parked started in-use",
                 "parked stopped parked",
                 "parked release releasing",
+                "parked vanished missing",
                 "releasing stopped releasing",
                 "releasing release releasing",
+                "releasing vanished releasing",
+                "missing created ready",
+                "missing started in-use",
+                "missing stopped missing",
+                "missing release releasing",
+                "missing vanished missing",
+                "missing given-up lost",
+                "lost created ready",
+                "lost started in-use",
+                "lost stopped lost",
+                "lost release releasing",
+                "lost vanished lost",
+                "lost given-up lost",
             ]
         );
     }

@@ -25,6 +25,42 @@ text_enum!(
         Claim = "claim",
         /// Give those back.
         Release = "release",
+        /// Save the guest's memory and switch it off; the devices stay booked.
+        Suspend = "suspend",
+        /// Go on where it was suspended.
+        Resume = "resume",
+        /// Stop and start at once.
+        Reboot = "reboot",
+        /// Start another definition with the same devices, for repair.
+        Rescue = "rescue",
+        /// Back to the definition before the rescue.
+        Unrescue = "unrescue",
+        /// Another definition with the same devices, for good.
+        Rebuild = "rebuild",
+        /// One more device, also into a running domain.
+        Attach = "attach",
+        /// One device out, also of a running domain.
+        Detach = "detach",
+        /// Make the devices of another flavor beside the old ones.
+        ResizePrepare = "resize-prepare",
+        /// Change over to them.
+        ResizeFinish = "resize-finish",
+        /// Give the old ones back.
+        ResizeConfirm = "resize-confirm",
+        /// Back to the old ones, exactly.
+        ResizeRevert = "resize-revert",
+        /// Source: switch the guest off and hand it out as a document.
+        MigrateBegin = "migrate-begin",
+        /// Target: book and make the devices for that document.
+        MigratePrepare = "migrate-prepare",
+        /// Target: define and start the domain.
+        MigrateFinish = "migrate-finish",
+        /// The instance stays on the target: the source gives everything back.
+        MigrateConfirm = "migrate-confirm",
+        /// It stays on the source: the target gives everything back.
+        MigrateRevert = "migrate-revert",
+        /// Make the lost devices of an instance again.
+        Restore = "restore",
     }
 );
 

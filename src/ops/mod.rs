@@ -5,16 +5,26 @@
 //! 2. Steps change only what the books say is ours; anything else found in their place is `Foreign` and stays.
 //! 3. A list of steps changes only with a new [`VERSION`]; the old list stays while a journal may hold it.
 
+pub mod attach;
 pub mod claim;
 pub mod destroy;
+pub mod detach;
 mod domain;
+pub mod migrate;
+pub mod reboot;
+pub mod rebuild;
 pub mod release;
+pub mod rescue;
+pub mod resize;
+pub mod restore;
+pub mod resume;
 pub mod spawn;
 pub mod start;
 pub mod steps;
 pub mod stop;
+pub mod suspend;
 
-pub use domain::Found;
+pub use domain::{Found, Marks};
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,10 +32,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::host::{HostError, Hypervisor, NodeDevices};
+use crate::host::{HostError, HostdevXml, Hypervisor, NodeDevices};
 use crate::model::{
-    Claim, ClaimEvent, ClaimState, ClaimView, Fault, FaultKind, InstanceUuid, NewMdev, OpKind, ParentAddr,
-    SagaRow,
+    Claim, ClaimEvent, ClaimRole, ClaimState, ClaimView, Fault, FaultKind, InstanceUuid, Move, NewMdev,
+    OpKind, ParentAddr, SagaRow,
 };
 use crate::saga::{Part, Script, StepError};
 use crate::store::Change;
@@ -82,6 +92,56 @@ pub struct Params {
     /// Destroy, release: devices stay, idle, for reuse.
     #[serde(default)]
     pub keep_devices: bool,
+    /// Moves: the devices of the other side, that is of the one which the domain is not on afterwards.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<DevicePlan>,
+    /// Where another definition is written: the one that was in force before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old_xml: Option<String>,
+    /// The guest ran before: it runs again at the end, and when all is undone.
+    #[serde(default)]
+    pub start: bool,
+    /// Moves: how the books have the move at the end; `None`: it is over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moving: Option<Move>,
+    /// Moves: the flavor that the instance has at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flavor: Option<String>,
+    /// Migration: the instance is not on this host at the end.
+    #[serde(default)]
+    pub leaves: bool,
+    /// Migration: the document that the job hands out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document: Option<Value>,
+    /// Attach, detach, suspend, resume: the `<hostdev>` of each device.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hostdevs: Vec<HostdevXml>,
+}
+
+impl Params {
+    /// Parameters of an operation on these devices, without anything more.
+    pub fn new(instance: InstanceUuid, name: impl Into<String>, devices: Vec<DevicePlan>) -> Self {
+        Self {
+            instance,
+            name: name.into(),
+            devices,
+            domain_xml: None,
+            keep_devices: false,
+            others: Vec::new(),
+            old_xml: None,
+            start: false,
+            moving: None,
+            flavor: None,
+            leaves: false,
+            document: None,
+            hostdevs: Vec::new(),
+        }
+    }
+
+    /// The same with the sides changed over.
+    fn turned(&self) -> Self {
+        Self { devices: self.others.clone(), others: self.devices.clone(), ..self.clone() }
+    }
 }
 
 /// The steps of a journal's saga.
@@ -103,6 +163,24 @@ pub fn script(host: &Host, row: &SagaRow) -> Result<Script, Fault> {
         OpKind::Stop => stop::script(host, params),
         OpKind::Claim => claim::script(host, params),
         OpKind::Release => release::script(host, params),
+        OpKind::Suspend => suspend::script(host, params),
+        OpKind::Resume => resume::script(host, params),
+        OpKind::Reboot => reboot::script(host, params),
+        OpKind::Rescue => rescue::begin(host, params),
+        OpKind::Unrescue => rescue::end(host, params),
+        OpKind::Rebuild => rebuild::script(host, params),
+        OpKind::Attach => attach::script(host, params),
+        OpKind::Detach => detach::script(host, params),
+        OpKind::ResizePrepare => resize::prepare(host, params),
+        OpKind::ResizeFinish => resize::finish(host, params),
+        OpKind::ResizeConfirm => resize::confirm(host, params),
+        OpKind::ResizeRevert => resize::revert(host, params),
+        OpKind::MigrateBegin => migrate::begin(host, params),
+        OpKind::MigratePrepare => migrate::prepare(host, params),
+        OpKind::MigrateFinish => migrate::finish(host, params),
+        OpKind::MigrateConfirm => migrate::confirm(host, params),
+        OpKind::MigrateRevert => migrate::revert(host, params),
+        OpKind::Restore => restore::script(host, params),
     };
     Ok(script)
 }
@@ -150,13 +228,16 @@ fn fault_kind(err: &HostError) -> FaultKind {
 
 /// What the books say when a booking came to nothing: every effect is undone, so every row goes.
 fn forget_booking(params: &Params) -> Vec<Change> {
-    let mut changes = forget_claims(&params.devices);
-    for device in params.devices.iter().filter(|d| !d.reused) {
-        changes
-            .push(Change::DeviceForgotten { uuid: device.claim.uuid, parent: device.claim.parent.clone() });
-    }
+    let mut changes = forget_devices(&params.devices);
     changes.push(Change::InstanceGone(params.instance));
     changes
+}
+
+/// What the books say of devices that were booked and came to nothing; those that were there before stay ours, idle.
+fn forget_devices(devices: &[DevicePlan]) -> Vec<Change> {
+    let made = devices.iter().filter(|d| !d.reused).map(|d| &d.claim);
+    let gone = made.map(|c| Change::DeviceForgotten { uuid: c.uuid, parent: c.parent.clone() });
+    forget_claims(devices).into_iter().chain(gone).collect()
 }
 
 /// What the books say when an instance has given everything back: kept devices stay ours, without a claim.
@@ -180,8 +261,23 @@ fn result_of(params: Params, state: ClaimState) -> JobResult {
     Box::new(move |_| {
         let view = |d: &DevicePlan| ClaimView { state, ..ClaimView::from(&d.claim) };
         let devices: Vec<ClaimView> = params.devices.iter().map(view).collect();
-        json!({ "instance": params.instance, "devices": devices, "domain_xml": params.domain_xml })
+        let mut result =
+            json!({ "instance": params.instance, "devices": devices, "domain_xml": params.domain_xml });
+        if let Some(document) = &params.document {
+            result["document"] = document.clone();
+        }
+        result
     })
+}
+
+/// What the books say of a side of a move: its claims have this role.
+fn roles(devices: &[DevicePlan], role: ClaimRole) -> impl Iterator<Item = Change> + '_ {
+    devices.iter().map(move |d| Change::Role { claim: d.claim.id, role })
+}
+
+/// What the books say of the move at the end of an operation.
+fn moved(params: &Params) -> Change {
+    params.moving.clone().map_or(Change::MoveOver(params.instance), Change::Moving)
 }
 
 fn forget_claims(devices: &[DevicePlan]) -> Vec<Change> {

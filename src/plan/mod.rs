@@ -4,6 +4,7 @@
 
 pub mod capacity;
 pub mod changes;
+pub mod handover;
 pub mod mapping;
 pub mod migrate;
 pub mod pick;

@@ -15,7 +15,7 @@ pub use self::traits::{
 pub use crate::model::ClaimView;
 use crate::model::{
     DeviceApi, DisplayWish, Fault, Finding, Framework, InstanceUuid, InventoryRecord, Job, JobId, MdevUuid,
-    ParentAddr, PciAddress, TypeId, Word,
+    OpKind, ParentAddr, PciAddress, TypeId, Word,
 };
 
 /// `Spawn`.
@@ -51,6 +51,52 @@ pub struct ClaimRequest {
     pub operation_id: Option<String>,
 }
 
+/// An operation on an instance that is in the books.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Operate {
+    /// Which.
+    pub op: OpKind,
+    /// Name or UUID of the instance.
+    pub instance: String,
+    /// The caller's operation id.
+    pub operation_id: Option<String>,
+    /// What the operation needs besides.
+    pub with: OperateWith,
+}
+
+/// What some operations need besides the instance.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct OperateWith {
+    /// Resize, attach: flavor extra specs; an empty text for no devices.
+    pub flavor: Option<String>,
+    /// Rescue, rebuild: the domain XML without host devices of ours.
+    pub domain_xml: Option<String>,
+    /// Resize: console wish for the first device.
+    pub display: DisplayWish,
+    /// Detach: UUID of the device.
+    pub device: Option<MdevUuid>,
+}
+
+impl Operate {
+    /// An operation that needs the instance alone.
+    pub fn plain(op: OpKind, instance: &str, operation_id: Option<String>) -> Self {
+        Self { op, instance: instance.to_owned(), operation_id, with: OperateWith::default() }
+    }
+}
+
+/// `MigratePrepare`: the document of the source, carried to the target.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PrepareRequest {
+    /// What `MigrateBegin` left as its job's `document`.
+    pub document: String,
+    /// Another flavor, for a resize across hosts; `None`: the same devices as on the source.
+    pub flavor: Option<String>,
+    /// Take a type of another identity, if this host's traits serve the flavor with it.
+    pub allow_type_change: bool,
+    /// The caller's operation id.
+    pub operation_id: Option<String>,
+}
+
 /// What a verb that changes something returns at once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Accepted {
@@ -67,6 +113,12 @@ pub struct InstanceView {
     pub uuid: InstanceUuid,
     /// Its name.
     pub name: String,
+    /// The flavor it has; `null` for one booked by an older program.
+    #[serde(default)]
+    pub flavor: Option<String>,
+    /// A move that waits for its next operation, `resize finished`; `null` without one.
+    #[serde(default)]
+    pub moving: Option<String>,
     /// What it holds.
     pub claims: Vec<ClaimView>,
 }
@@ -219,16 +271,28 @@ pub trait UseCases: Send + Sync + Debug {
     async fn spawn(&self, request: SpawnRequest) -> Result<Accepted, Fault>;
     /// What [`UseCases::spawn`] would do.
     async fn preview_spawn(&self, request: SpawnRequest) -> Result<SpawnResult, Fault>;
+    /// Books an operation on an instance that is in the books.
+    async fn operate(&self, request: Operate) -> Result<Accepted, Fault>;
     /// Stops and undefines the domain and gives the devices back. `instance` is a name or a UUID, here and below.
-    async fn destroy(&self, instance: &str, operation_id: Option<String>) -> Result<Accepted, Fault>;
+    async fn destroy(&self, instance: &str, operation_id: Option<String>) -> Result<Accepted, Fault> {
+        self.operate(Operate::plain(OpKind::Destroy, instance, operation_id)).await
+    }
     /// Starts the domain; a device that is lost is made again under its UUID on its parent.
-    async fn start(&self, instance: &str, operation_id: Option<String>) -> Result<Accepted, Fault>;
+    async fn start(&self, instance: &str, operation_id: Option<String>) -> Result<Accepted, Fault> {
+        self.operate(Operate::plain(OpKind::Start, instance, operation_id)).await
+    }
     /// Stops the domain; its devices stay booked.
-    async fn stop(&self, instance: &str, operation_id: Option<String>) -> Result<Accepted, Fault>;
+    async fn stop(&self, instance: &str, operation_id: Option<String>) -> Result<Accepted, Fault> {
+        self.operate(Operate::plain(OpKind::Stop, instance, operation_id)).await
+    }
+    /// Target: books and makes devices for an instance that comes from another host.
+    async fn migrate_prepare(&self, request: PrepareRequest) -> Result<Accepted, Fault>;
     /// Books and makes devices for a domain that the caller owns.
     async fn claim(&self, request: ClaimRequest) -> Result<Accepted, Fault>;
     /// Gives them back.
-    async fn release(&self, instance: &str, operation_id: Option<String>) -> Result<Accepted, Fault>;
+    async fn release(&self, instance: &str, operation_id: Option<String>) -> Result<Accepted, Fault> {
+        self.operate(Operate::plain(OpKind::Release, instance, operation_id)).await
+    }
     /// Writes the instance's host devices into a domain XML.
     async fn render_domain(
         &self,

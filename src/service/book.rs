@@ -23,25 +23,34 @@ use crate::plan::traits::explained;
 use crate::store::Begin;
 use crate::xml::domain::DomainDoc;
 
-/// Who asks, and for what.
+/// An instance that is to be in the books.
 #[derive(Debug)]
-struct Draft {
-    instance: InstanceUuid,
-    name: String,
-    owner: DomainOwner,
-    request: Request,
-    digest: String,
-    operation_id: Option<String>,
-    op: OpKind,
-    /// The domain, if it is ours to start.
-    domain: Option<DomainDoc>,
+pub(super) struct Draft {
+    pub(super) instance: InstanceUuid,
+    pub(super) name: String,
+    pub(super) owner: DomainOwner,
+    pub(super) flavor: Option<String>,
+    pub(super) digest: String,
+    pub(super) operation_id: Option<String>,
+    pub(super) op: OpKind,
 }
 
-/// Devices chosen for a draft, nothing written yet.
+/// For whom devices are chosen, and which.
 #[derive(Debug)]
-struct Chosen {
-    claims: Vec<Claim>,
-    devices: Vec<DevicePlan>,
+pub(super) struct Asked<'a> {
+    pub(super) instance: InstanceUuid,
+    pub(super) request: &'a Request,
+    /// The domain, where it is known, without devices that it is about to lose.
+    pub(super) domain: Option<&'a DomainDoc>,
+    /// What the new claims are to the instance.
+    pub(super) role: ClaimRole,
+}
+
+/// Devices that were chosen, nothing written yet.
+#[derive(Debug, Default)]
+pub(super) struct Chosen {
+    pub(super) claims: Vec<Claim>,
+    pub(super) devices: Vec<DevicePlan>,
 }
 
 /// How far back a repeated request is looked for.
@@ -55,22 +64,23 @@ impl Service {
         if let Some(again) = self.repeated(operation_id.as_deref(), &digest)? {
             return Ok(again);
         }
-        let draft = self.draft_spawn(&request, digest, operation_id).await?;
+        let (draft, wanted, doc) = self.draft_spawn(&request, digest, operation_id).await?;
         let _one_at_a_time = self.booking.lock().await;
         if let Some(again) = self.known(&draft)? {
             return Ok(again);
         }
         self.refuse_taken_domain(&draft).await?;
-        let chosen = self.choose(&draft).await?;
+        let chosen = self.choose(&asked(&draft, &wanted, Some(&doc))).await?;
         let xml =
             self.write_hostdevs(&request.domain_xml, Some(draft.instance), &chosen.claims, request.display)?;
-        self.begin(draft, chosen, Some(xml))
+        let params = Params::new(draft.instance, draft.name.clone(), chosen.devices);
+        self.begin_new(draft, chosen.claims, Params { domain_xml: Some(xml), ..params })
     }
 
     /// [`super::api::UseCases::preview_spawn`].
     pub(super) async fn preview(&self, request: SpawnRequest) -> Result<SpawnResult, Fault> {
-        let draft = self.draft_spawn(&request, String::new(), None).await?;
-        let chosen = self.choose(&draft).await?;
+        let (draft, wanted, doc) = self.draft_spawn(&request, String::new(), None).await?;
+        let chosen = self.look_and_choose(&asked(&draft, &wanted, Some(&doc)), false).await?;
         let domain_xml =
             self.write_hostdevs(&request.domain_xml, Some(draft.instance), &chosen.claims, request.display)?;
         let devices = chosen.claims.iter().map(ClaimView::from).collect();
@@ -83,22 +93,23 @@ impl Service {
         if let Some(again) = self.repeated(request.operation_id.as_deref(), &digest)? {
             return Ok(again);
         }
+        let wanted = Request::parse(&request.flavor)?;
         let draft = Draft {
             instance: request.instance,
             name: request.name,
             owner: DomainOwner::Caller,
-            request: Request::parse(&request.flavor)?,
+            flavor: Some(request.flavor),
             digest,
             operation_id: request.operation_id,
             op: OpKind::Claim,
-            domain: None,
         };
         let _one_at_a_time = self.booking.lock().await;
         if let Some(again) = self.known(&draft)? {
             return Ok(again);
         }
-        let chosen = self.choose(&draft).await?;
-        self.begin(draft, chosen, None)
+        let chosen = self.choose(&asked(&draft, &wanted, None)).await?;
+        let params = Params::new(draft.instance, draft.name.clone(), chosen.devices);
+        self.begin_new(draft, chosen.claims, params)
     }
 
     async fn draft_spawn(
@@ -106,20 +117,20 @@ impl Service {
         request: &SpawnRequest,
         digest: String,
         operation_id: Option<String>,
-    ) -> Result<Draft, Fault> {
-        let flavor = Request::parse(&request.flavor)?;
+    ) -> Result<(Draft, Request, DomainDoc), Fault> {
+        let wanted = Request::parse(&request.flavor)?;
         let doc = DomainDoc::parse(&request.domain_xml)?;
         self.check_hostdevs(&doc).await?;
-        Ok(Draft {
+        let draft = Draft {
             instance: doc.uuid.unwrap_or_else(|| InstanceUuid(self.ids.fresh())),
             name: doc.name.clone(),
             owner: DomainOwner::Mdevirt,
-            request: flavor,
+            flavor: Some(request.flavor.clone()),
             digest,
             operation_id,
             op: OpKind::Spawn,
-            domain: Some(doc),
-        })
+        };
+        Ok((draft, wanted, doc))
     }
 
     /// The job of the same operation id; another request under that id is refused.
@@ -139,7 +150,7 @@ impl Service {
     }
 
     /// The job that made this very instance; the instance with another request is `InstanceExists`.
-    fn known(&self, draft: &Draft) -> Result<Option<Accepted>, Fault> {
+    pub(super) fn known(&self, draft: &Draft) -> Result<Option<Accepted>, Fault> {
         let books = self.store.books();
         let same =
             |i: &&Instance| i.uuid == draft.instance || (!draft.name.is_empty() && i.name == draft.name);
@@ -165,7 +176,7 @@ impl Service {
     }
 
     /// A domain of that UUID or name that is not in our books belongs to somebody else.
-    async fn refuse_taken_domain(&self, draft: &Draft) -> Result<(), Fault> {
+    pub(super) async fn refuse_taken_domain(&self, draft: &Draft) -> Result<(), Fault> {
         let what = format!("look for domain {:?}", draft.name);
         let taken = self.host.hypervisor.find_domain(draft.instance, &draft.name).await;
         match taken.map_err(|e| crate::ops::host_fault(&what, &e))? {
@@ -180,38 +191,54 @@ impl Service {
         }
     }
 
-    async fn choose(&self, draft: &Draft) -> Result<Chosen, Fault> {
+    /// Chooses devices. What a booking rests on is durable before it.
+    pub(super) async fn choose(&self, asked: &Asked<'_>) -> Result<Chosen, Fault> {
+        self.look_and_choose(asked, true).await
+    }
+
+    async fn look_and_choose(&self, asked: &Asked<'_>, learn: bool) -> Result<Chosen, Fault> {
         let settings = self.settings.now();
         let seen = self.observe().await?;
         let picture = seen.picture(&settings);
-        // What a booking rests on is durable before it.
-        self.learn(&seen, &settings, &picture)?;
-        let wishes = wishes(draft.domain.as_ref(), settings.config.packing, &seen.scan);
-        let choices = pick(&draft.request, &picture.capacity, &picture.mapping.without, &wishes)
-            .map_err(|r| refusal_fault(&explained(r, &draft.request, &picture.resolution)))?;
-        Ok(self.chosen(draft, &seen, choices))
-    }
-
-    fn chosen(&self, draft: &Draft, seen: &Observation, choices: Vec<Choice>) -> Chosen {
-        let mut claims = Vec::new();
-        let mut devices = Vec::new();
-        for choice in choices {
-            let claim = self.new_claim(draft, &choice, seen);
-            let card = seen.scan.card_of(&claim.parent);
-            devices.push(DevicePlan { claim: claim.clone(), card, reused: choice.reuse.is_some() });
-            claims.push(claim);
+        if learn {
+            self.learn(&seen, &settings, &picture)?;
         }
-        Chosen { claims, devices }
+        let wishes = wishes(asked.domain, settings.config.packing, &seen.scan);
+        let choices = pick(asked.request, &picture.capacity, &picture.mapping.without, &wishes)
+            .map_err(|r| refusal_fault(&explained(r, asked.request, &picture.resolution)))?;
+        Ok(self.chosen((asked.instance, asked.role), &seen, choices))
     }
 
-    fn new_claim(&self, draft: &Draft, choice: &Choice, seen: &Observation) -> Claim {
+    /// Claims for choices.
+    pub(super) fn chosen(
+        &self,
+        of: (InstanceUuid, ClaimRole),
+        seen: &Observation,
+        choices: Vec<Choice>,
+    ) -> Chosen {
+        let mut chosen = Chosen::default();
+        for choice in choices {
+            let claim = self.new_claim(of, &choice, seen);
+            let card = seen.scan.card_of(&claim.parent);
+            chosen.devices.push(DevicePlan { claim: claim.clone(), card, reused: choice.reuse.is_some() });
+            chosen.claims.push(claim);
+        }
+        chosen
+    }
+
+    fn new_claim(
+        &self,
+        (instance, role): (InstanceUuid, ClaimRole),
+        choice: &Choice,
+        seen: &Observation,
+    ) -> Claim {
         // A UUID that any definition on this host has, on whatever parent, is never given to a new device.
         let taken: BTreeSet<MdevUuid> = seen.scan.mdevs.iter().map(|m| m.uuid).collect();
         let fresh = || std::iter::repeat_with(|| MdevUuid(self.ids.fresh())).find(|u| !taken.contains(u));
         let uuid = choice.reuse.or_else(fresh).unwrap_or_else(|| MdevUuid(self.ids.fresh()));
         Claim {
             id: ClaimId(self.ids.fresh()),
-            instance: draft.instance,
+            instance,
             uuid,
             parent: choice.parent.clone(),
             mdev_type: choice.type_id.clone(),
@@ -223,38 +250,47 @@ impl Service {
             group: choice.group.clone(),
             traits: choice.required.clone(),
             state: ClaimState::Reserved,
-            role: ClaimRole::Primary,
+            was_parked: false,
+            role,
             created_usec: self.clock.now_usec(),
         }
     }
 
-    fn begin(&self, draft: Draft, chosen: Chosen, domain_xml: Option<String>) -> Result<Accepted, Fault> {
-        let new_devices = chosen.claims.iter().zip(&chosen.devices).filter(|(_, d)| !d.reused);
-        let devices = new_devices
-            .map(|(c, _)| OwnDevice {
-                uuid: c.uuid,
-                parent: c.parent.clone(),
-                type_id: c.mdev_type.clone(),
-                type_name: c.type_name.clone(),
-            })
-            .collect();
-        let params = Params {
-            instance: draft.instance,
-            name: draft.name.clone(),
-            devices: chosen.devices,
-            domain_xml,
-            keep_devices: false,
-        };
+    /// Begins an operation that brings an instance into the books.
+    pub(super) fn begin_new(
+        &self,
+        draft: Draft,
+        claims: Vec<Claim>,
+        params: Params,
+    ) -> Result<Accepted, Fault> {
+        let devices = new_devices(&claims, &params.devices);
         let instance = Instance {
             uuid: draft.instance,
             name: draft.name,
             owner: draft.owner,
             request_digest: draft.digest.clone(),
+            flavor: draft.flavor,
             created_usec: self.clock.now_usec(),
         };
         let saga = self.new_saga(draft.op, &params, draft.operation_id, draft.digest);
-        self.launch(saga, |begin| Begin { instance: Some(instance), claims: chosen.claims, devices, ..begin })
+        self.launch(saga, |begin| Begin { instance: Some(instance), claims, devices, ..begin })
     }
+}
+
+fn asked<'a>(draft: &Draft, request: &'a Request, domain: Option<&'a DomainDoc>) -> Asked<'a> {
+    Asked { instance: draft.instance, request, domain, role: ClaimRole::Primary }
+}
+
+/// Devices that are ours from the booking on: those of new claims that did not exist before.
+pub(super) fn new_devices(claims: &[Claim], plans: &[DevicePlan]) -> Vec<OwnDevice> {
+    let is_new = |c: &&Claim| !plans.iter().any(|d| d.claim.id == c.id && d.reused);
+    let device = |c: &Claim| OwnDevice {
+        uuid: c.uuid,
+        parent: c.parent.clone(),
+        type_id: c.mdev_type.clone(),
+        type_name: c.type_name.clone(),
+    };
+    claims.iter().filter(is_new).map(device).collect()
 }
 
 /// SHA-256 over the parts of a request, to tell a repeat from another request.

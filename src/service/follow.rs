@@ -11,8 +11,8 @@ use tokio::sync::broadcast::error::RecvError;
 use super::Service;
 use super::api::Change;
 use crate::host::HostEvent;
-use crate::model::{Claim, ClaimEvent, ClaimState, InstanceUuid};
-use crate::ops::Found;
+use crate::model::{Claim, ClaimEvent, ClaimRole, ClaimState, InstanceUuid};
+use crate::ops::{Found, Marks};
 use crate::store::{self, StoreError};
 
 impl Service {
@@ -76,8 +76,9 @@ impl Service {
         let instances: BTreeSet<InstanceUuid> =
             books.claims().map(|c| c.instance).filter(|i| only.is_none_or(|o| o == *i)).collect();
         for instance in instances {
-            let devices = books.claims_of(instance).map(|c| c.uuid);
-            let running = match self.host.find_domain(instance, devices).await {
+            let devices = books.claims_of(instance).map(|c| c.uuid).collect();
+            let marks = Marks { uuid: instance, devices, bare: None };
+            let running = match self.host.find_domain(&marks).await {
                 Ok(Found::Ours(domain)) => domain.running,
                 Ok(Found::Absent | Found::Other(_)) => false,
                 // Unknown is neither running nor stopped: the next event or connection looks again.
@@ -94,7 +95,8 @@ impl Service {
     fn settle<'a>(&self, instance: InstanceUuid, running: bool, claims: impl Iterator<Item = &'a Claim>) {
         let event = if running { ClaimEvent::Started } else { ClaimEvent::Stopped };
         let changes: Vec<store::Change> = claims
-            .filter(|c| moves(c.state, running))
+            // The guest has only its own side of a move.
+            .filter(|c| c.role == ClaimRole::Primary && moves(c.state, running))
             .map(|c| store::Change::Claim { claim: c.id, event })
             .collect();
         if changes.is_empty() {
@@ -118,7 +120,7 @@ impl Service {
 /// Whether the books differ from a domain that runs or does not.
 fn moves(state: ClaimState, running: bool) -> bool {
     match state {
-        ClaimState::Ready | ClaimState::Parked => running,
+        ClaimState::Ready | ClaimState::Parked | ClaimState::Missing | ClaimState::Lost => running,
         ClaimState::InUse => !running,
         ClaimState::Reserved | ClaimState::Releasing => false,
     }

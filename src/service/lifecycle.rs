@@ -1,45 +1,145 @@
-//! Destroy, start, stop and release: operations on an instance that is in the books.
+//! Operations on an instance that is in the books: which one, on which devices, in which state of its move.
+//!
+//! What an operation needs besides the books is in the files beside: definitions (`definitions`), single devices (`plug`),
+//! another flavor (`resize`), another host (`migrate`).
 
 use serde_json::json;
 
 use super::Service;
-use super::api::Accepted;
+use super::admission::admit;
+use super::api::{Accepted, Operate};
 use super::book::digest_of;
 use crate::config::OnRelease;
 use crate::model::{
-    Claim, ClaimState, DomainOwner, Fault, FaultKind, HostScan, Instance, InstanceUuid, OpKind,
+    Claim, ClaimRole, ClaimState, Fault, FaultKind, HostScan, Instance, InstanceUuid, Move, OpKind,
 };
 use crate::ops::{DevicePlan, Params, host_fault};
-use crate::store::{Begin, Books, Recheck};
+use crate::store::{Begin, Books, Recheck, StoreError};
+
+/// An instance as an operation finds it in the books.
+#[derive(Debug, Clone)]
+pub(super) struct Subject {
+    pub(super) instance: Instance,
+    /// All of its claims.
+    pub(super) claims: Vec<Claim>,
+    pub(super) moving: Option<Move>,
+    /// One for each claim, in their order.
+    pub(super) plans: Vec<DevicePlan>,
+    /// Devices that are given back stay, idle.
+    pub(super) keeps: bool,
+}
+
+impl Subject {
+    /// Devices of claims that have this role.
+    pub(super) fn of(&self, role: ClaimRole) -> Vec<DevicePlan> {
+        self.plans.iter().filter(|plan| plan.claim.role == role).cloned().collect()
+    }
+
+    /// Devices of claims that have another one.
+    pub(super) fn but(&self, role: ClaimRole) -> Vec<DevicePlan> {
+        self.plans.iter().filter(|plan| plan.claim.role != role).cloned().collect()
+    }
+
+    /// Parameters of an operation for the instance's own devices; those of the other side of a move beside them.
+    pub(super) fn params(&self) -> Params {
+        Params {
+            others: self.but(ClaimRole::Primary),
+            moving: self.moving.clone(),
+            keep_devices: self.keeps,
+            ..self.params_of(self.of(ClaimRole::Primary))
+        }
+    }
+
+    /// Parameters of an operation for these devices.
+    pub(super) fn params_of(&self, devices: Vec<DevicePlan>) -> Params {
+        Params::new(self.instance.uuid, self.instance.name.clone(), devices)
+    }
+
+    /// Refuses if the books are not any more what was planned with.
+    fn recheck(&self, op: OpKind, books: &Books) -> Result<(), Fault> {
+        let uuid = self.instance.uuid;
+        let now: Vec<Claim> = books.claims_of(uuid).cloned().collect();
+        let key = |c: &Claim| (c.id, c.role);
+        if !now.iter().map(key).eq(self.claims.iter().map(key)) || books.move_of(uuid) != self.moving.as_ref()
+        {
+            let text =
+                format!("the devices of instance {uuid} changed while {op} was looked into; ask again");
+            return Err(Fault::new(FaultKind::InstanceBusy, text));
+        }
+        admit(op, &self.instance, &now, self.moving.as_ref())
+    }
+}
+
+/// Parameters of an operation, and what is booked with its beginning.
+#[derive(Debug)]
+pub(super) struct Booking {
+    pub(super) params: Params,
+    pub(super) new: Vec<Claim>,
+}
+
+impl From<Params> for Booking {
+    fn from(params: Params) -> Self {
+        Self { params, new: Vec::new() }
+    }
+}
 
 impl Service {
-    /// Books one operation on an instance given by name or UUID.
-    pub(super) async fn operate(
-        &self,
-        op: OpKind,
-        text: &str,
-        operation_id: Option<String>,
-    ) -> Result<Accepted, Fault> {
-        let digest = digest_of(&[op.as_str(), text]);
+    /// [`super::api::UseCases::operate`].
+    pub(super) async fn book_operation(&self, request: Operate) -> Result<Accepted, Fault> {
+        let Operate { op, instance, operation_id, with } = request;
+        let digest = digest_of(&[op.as_str(), &instance, &format!("{with:?}")]);
         if let Some(again) = self.repeated(operation_id.as_deref(), &digest)? {
             return Ok(again);
         }
+        // Only what books new devices has to wait for other bookings.
+        let _one_at_a_time = match op {
+            OpKind::ResizePrepare | OpKind::Attach => Some(self.booking.lock().await),
+            _ => None,
+        };
+        let subject = self.subject(op, &instance).await?;
+        let booking: Booking = match op {
+            OpKind::Destroy | OpKind::Release => everything(&subject).into(),
+            OpKind::Start | OpKind::Stop | OpKind::Reboot => subject.params().into(),
+            OpKind::Suspend | OpKind::Resume => self.plan_memory(op, &subject).await?.into(),
+            OpKind::Rescue | OpKind::Unrescue | OpKind::Rebuild => {
+                self.plan_definition(op, &subject, &with).await?.into()
+            }
+            OpKind::Attach => self.plan_attach(&subject, &with).await?,
+            OpKind::Detach => self.plan_detach(&subject, &with).await?.into(),
+            OpKind::ResizePrepare => self.plan_resize(&subject, &with).await?,
+            OpKind::ResizeFinish => self.plan_resize_finish(&subject).await?.into(),
+            OpKind::ResizeConfirm => self.plan_resize_confirm(&subject).into(),
+            OpKind::ResizeRevert => self.plan_resize_revert(&subject).await?.into(),
+            OpKind::MigrateBegin => self.plan_migrate_begin(&subject).await?.into(),
+            OpKind::MigrateFinish => self.plan_migrate_finish(&subject).into(),
+            OpKind::MigrateConfirm => self.plan_migrate_confirm(&subject).into(),
+            OpKind::MigrateRevert => self.plan_migrate_revert(&subject).into(),
+            OpKind::Restore => restored(&subject)?.into(),
+            OpKind::Spawn | OpKind::Claim | OpKind::MigratePrepare => {
+                let text = format!("{op} is not an operation on an instance that is there already");
+                return Err(Fault::new(FaultKind::InvalidRequest, text));
+            }
+        };
+        let saga = self.new_saga(op, &booking.params, operation_id, digest);
+        let devices = super::book::new_devices(&booking.new, &booking.params.devices);
+        let recheck: Recheck = Box::new(move |books| subject.recheck(op, books));
+        self.launch(saga, |begin| Begin { recheck: Some(recheck), claims: booking.new, devices, ..begin })
+    }
+
+    async fn subject(&self, op: OpKind, text: &str) -> Result<Subject, Fault> {
         let instance = self.instance(text)?;
-        refuse_wrong_owner(op, &instance)?;
-        let claims: Vec<Claim> = self.store.books().claims_of(instance.uuid).cloned().collect();
-        let devices = self.plans_of(&claims).await?;
+        let books = self.store.books();
+        let claims: Vec<Claim> = books.claims_of(instance.uuid).cloned().collect();
+        let moving = books.move_of(instance.uuid).cloned();
+        if let Some(job) = self.store.live_saga(instance.uuid)? {
+            return Err(StoreError::Busy { instance: instance.uuid, job }.into());
+        }
+        admit(op, &instance, &claims, moving.as_ref())?;
+        let plans = self.plans_of(&claims).await?;
         // What a stuck operation left half made is no device to keep.
         let all_made = claims.iter().all(|c| c.state != ClaimState::Reserved);
-        let params = Params {
-            instance: instance.uuid,
-            name: instance.name.clone(),
-            devices,
-            domain_xml: None,
-            keep_devices: all_made && self.settings.now().config.on_release == OnRelease::Keep,
-        };
-        let saga = self.new_saga(op, &params, operation_id, digest);
-        let recheck: Recheck = Box::new(move |books| recheck(books, op, instance.uuid, &claims));
-        self.launch(saga, |begin| Begin { recheck: Some(recheck), ..begin })
+        let keeps = all_made && self.settings.now().config.on_release == OnRelease::Keep;
+        Ok(Subject { instance, claims, moving, plans, keeps })
     }
 
     /// The instance of that UUID or name.
@@ -80,44 +180,41 @@ impl Service {
         let plan = |c: &Claim| DevicePlan { card: card(c), claim: c.clone(), reused: false };
         Ok(claims.iter().map(plan).collect())
     }
-}
 
-/// The claims are those that were planned with, and nothing but giving back follows on one that is half made or gone.
-fn recheck(books: &Books, op: OpKind, instance: InstanceUuid, planned: &[Claim]) -> Result<(), Fault> {
-    let now = || books.claims_of(instance);
-    if !now().map(|c| c.id).eq(planned.iter().map(|c| c.id)) {
-        let text =
-            format!("the devices of instance {instance} changed while {op} was looked into; ask again");
-        return Err(Fault::new(FaultKind::InstanceBusy, text));
+    /// Whether the guest runs.
+    pub(super) async fn runs(&self, instance: InstanceUuid) -> Result<bool, Fault> {
+        let domain = self.host.hypervisor.domain(instance).await;
+        let domain = domain.map_err(|e| host_fault(&format!("look for domain {instance}"), &e))?;
+        Ok(domain.is_some_and(|d| d.running))
     }
-    let half = |c: &&Claim| matches!(c.state, ClaimState::Reserved | ClaimState::Releasing);
-    match now().find(half) {
-        Some(claim) if matches!(op, OpKind::Start | OpKind::Stop) => {
-            let Claim { uuid, state, .. } = claim;
-            let text = format!(
-                "{op} instance {instance}: its device {uuid} is {state} since an operation got stuck; destroy it"
-            );
-            Err(Fault::new(FaultKind::OperationStuck, text))
-        }
-        Some(_) | None => Ok(()),
+
+    /// The definition of the instance's domain.
+    pub(super) async fn definition(&self, instance: &Instance) -> Result<String, Fault> {
+        let what = format!("read the definition of domain {:?}", instance.name);
+        let xml = self.host.hypervisor.definition(instance.uuid).await.map_err(|e| host_fault(&what, &e))?;
+        xml.ok_or_else(|| {
+            let text = format!("{what}: libvirt has no domain {}; destroy the instance", instance.uuid);
+            Fault::new(FaultKind::HostRefused, text)
+        })
     }
 }
 
-fn refuse_wrong_owner(op: OpKind, instance: &Instance) -> Result<(), Fault> {
-    let text = match (op, instance.owner) {
-        (OpKind::Destroy | OpKind::Start | OpKind::Stop, DomainOwner::Caller) => {
-            "its domain belongs to the orchestrator that claimed the devices; use release"
-        }
-        (OpKind::Release, DomainOwner::Mdevirt) => "its domain was spawned here; use destroy",
-        (
-            OpKind::Spawn | OpKind::Claim | OpKind::Destroy | OpKind::Start | OpKind::Stop | OpKind::Release,
-            _,
-        ) => {
-            return Ok(());
-        }
-    };
-    Err(Fault::new(
-        FaultKind::InvalidRequest,
-        format!("{op} instance {:?} ({}): {text}", instance.name, instance.uuid),
-    ))
+/// All devices go, those of both sides of a move.
+fn everything(subject: &Subject) -> Params {
+    Params {
+        keep_devices: subject.keeps,
+        moving: subject.moving.clone(),
+        ..subject.params_of(subject.plans.clone())
+    }
+}
+
+/// The devices that are gone.
+fn restored(subject: &Subject) -> Result<Params, Fault> {
+    let gone = |plan: &&DevicePlan| matches!(plan.claim.state, ClaimState::Missing | ClaimState::Lost);
+    let devices: Vec<DevicePlan> = subject.plans.iter().filter(gone).cloned().collect();
+    if devices.is_empty() {
+        let text = format!("restore instance {:?}: none of its devices is missing", subject.instance.name);
+        return Err(Fault::new(FaultKind::InvalidRequest, text));
+    }
+    Ok(subject.params_of(devices))
 }

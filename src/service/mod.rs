@@ -4,18 +4,23 @@
 //! 2. Bookings are made one at a time ([`book`]); what follows runs as a saga ([`launch`]), many at once.
 //! 3. Events only wake ([`follow`]); a restart takes every open saga up ([`recover`]).
 
+mod admission;
 pub mod api;
 mod book;
+mod definitions;
 mod follow;
 mod hostdevs;
 mod jobs;
 mod knowledge;
 mod launch;
 mod lifecycle;
+mod migrate;
 mod observe;
 mod picture;
 mod planning;
+mod plug;
 mod recover;
+mod resize;
 mod settings;
 mod traits;
 mod use_cases;

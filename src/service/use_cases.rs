@@ -5,13 +5,13 @@ use tokio::sync::broadcast;
 
 use super::Service;
 use super::api::{
-    AcceptRequest, Accepted, Change, ClaimRequest, DeviceView, InstanceView, LockView, MdevView, PlanView,
-    SpawnRequest, SpawnResult, StatusView, TraitCheck, TraitView, UseCases,
+    AcceptRequest, Accepted, Change, ClaimRequest, DeviceView, InstanceView, LockView, MdevView, Operate,
+    PlanView, PrepareRequest, SpawnRequest, SpawnResult, StatusView, TraitCheck, TraitView, UseCases,
 };
 use super::observe::{Observation, Usage};
 use super::views;
 use crate::model::{
-    Claim, DisplayWish, Fault, FaultKind, Finding, FindingKind, InventoryRecord, Job, JobId, OpKind, SagaRow,
+    Claim, DisplayWish, Fault, FaultKind, Finding, FindingKind, InventoryRecord, Job, JobId, SagaRow,
     SagaState,
 };
 use crate::ops::{host_fault, script};
@@ -26,24 +26,16 @@ impl UseCases for Service {
         self.preview(request).await
     }
 
-    async fn destroy(&self, instance: &str, operation_id: Option<String>) -> Result<Accepted, Fault> {
-        self.operate(OpKind::Destroy, instance, operation_id).await
+    async fn operate(&self, request: Operate) -> Result<Accepted, Fault> {
+        self.book_operation(request).await
     }
 
-    async fn start(&self, instance: &str, operation_id: Option<String>) -> Result<Accepted, Fault> {
-        self.operate(OpKind::Start, instance, operation_id).await
-    }
-
-    async fn stop(&self, instance: &str, operation_id: Option<String>) -> Result<Accepted, Fault> {
-        self.operate(OpKind::Stop, instance, operation_id).await
+    async fn migrate_prepare(&self, request: PrepareRequest) -> Result<Accepted, Fault> {
+        self.book_arrival(request).await
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<Accepted, Fault> {
         self.book_claim(request).await
-    }
-
-    async fn release(&self, instance: &str, operation_id: Option<String>) -> Result<Accepted, Fault> {
-        self.operate(OpKind::Release, instance, operation_id).await
     }
 
     async fn render_domain(

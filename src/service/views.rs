@@ -17,6 +17,8 @@ pub(super) fn instance_views(books: &Books) -> Vec<InstanceView> {
         .map(|i| InstanceView {
             uuid: i.uuid,
             name: i.name.clone(),
+            flavor: i.flavor.clone(),
+            moving: books.move_of(i.uuid).map(|m| format!("{} {}", m.kind, m.phase)),
             claims: books.claims_of(i.uuid).map(ClaimView::from).collect(),
         })
         .collect()

@@ -1,4 +1,4 @@
-//! The books in memory: a copy of three tables that the writer keeps in step, so that looking costs no SQL and the
+//! The books in memory: a copy of four tables that the writer keeps in step, so that looking costs no SQL and the
 //! re-check of a new saga does not grow with the host.
 
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 use rusqlite::Connection;
 
 use super::error::StoreError;
-use super::rows::{self, CLAIM, INSTANCE, OWN_DEVICE};
-use crate::model::{Claim, ClaimId, Instance, InstanceUuid, MdevUuid, OwnDevice, ParentAddr};
+use super::rows::{self, CLAIM, INSTANCE, MOVE, OWN_DEVICE};
+use crate::model::{Claim, ClaimId, Instance, InstanceUuid, MdevUuid, Move, OwnDevice, ParentAddr};
 
 /// Everything about instances and devices, as of one commit. A change makes a new copy, which shares what did not
 /// change.
@@ -16,6 +16,7 @@ pub struct Books {
     instances: Vec<Arc<Instance>>,
     claims: Vec<Arc<Claim>>,
     own_devices: Vec<Arc<OwnDevice>>,
+    moves: Vec<Arc<Move>>,
 }
 
 impl Books {
@@ -66,12 +67,23 @@ impl Books {
         Some(&self.own_devices[place])
     }
 
+    /// Moves that wait for their next operation, in the order of their instances.
+    pub fn moves(&self) -> impl ExactSizeIterator<Item = &Move> + Clone {
+        self.moves.iter().map(Arc::as_ref)
+    }
+
+    /// The move of an instance.
+    pub fn move_of(&self, instance: InstanceUuid) -> Option<&Move> {
+        self.moves().find(|m| m.instance == instance)
+    }
+
     /// Reads the tables.
     pub(super) fn read(conn: &Connection) -> Result<Self, StoreError> {
         let mut books = Self {
             instances: shared(conn, &format!("SELECT {INSTANCE} FROM instance"), rows::instance)?,
             claims: shared(conn, &format!("SELECT {CLAIM} FROM claim"), rows::claim)?,
             own_devices: shared(conn, &format!("SELECT {OWN_DEVICE} FROM own_device"), rows::own_device)?,
+            moves: shared(conn, &format!("SELECT {MOVE} FROM move ORDER BY instance"), rows::movement)?,
         };
         books.instances.sort_by_key(|i| i.uuid);
         books.claims.sort_by(|a, b| claim_key(a).cmp(&claim_key(b)));
@@ -86,6 +98,16 @@ impl Books {
 
     pub(super) fn drop_instance(&mut self, uuid: InstanceUuid) {
         self.instances.retain(|i| i.uuid != uuid);
+        self.drop_move(uuid);
+    }
+
+    pub(super) fn put_move(&mut self, moving: Move) {
+        let place = self.moves.binary_search_by_key(&moving.instance, |m| m.instance);
+        put(&mut self.moves, place, moving);
+    }
+
+    pub(super) fn drop_move(&mut self, instance: InstanceUuid) {
+        self.moves.retain(|m| m.instance != instance);
     }
 
     pub(super) fn put_claim(&mut self, claim: Claim) {

@@ -3,7 +3,8 @@
 use super::error::{Missing, StoreError};
 use super::tables::Turn;
 use crate::model::{
-    Claim, ClaimEvent, ClaimId, ClaimState, InstanceUuid, MdevUuid, OwnDevice, ParentAddr, Usec,
+    Claim, ClaimEvent, ClaimId, ClaimRole, ClaimState, Instance, InstanceUuid, MdevUuid, Move, OwnDevice,
+    ParentAddr, Usec,
 };
 
 /// One change of the books, applied in the transaction of the journal line that it belongs to.
@@ -16,6 +17,13 @@ pub enum Change {
         /// What happened to it.
         event: ClaimEvent,
     },
+    /// A claim is something else to its instance.
+    Role {
+        /// Which claim.
+        claim: ClaimId,
+        /// What it is from now on.
+        role: ClaimRole,
+    },
     /// A releasing claim is over; its device is idle then, or forgotten by a later change.
     ClaimGone(ClaimId),
     /// A device is ours, or is ours with another type id than before; the claim that holds it follows.
@@ -27,6 +35,17 @@ pub enum Change {
         /// Where it was.
         parent: ParentAddr,
     },
+    /// An instance has another flavor.
+    Flavor {
+        /// Which.
+        instance: InstanceUuid,
+        /// What it has from now on.
+        flavor: Option<String>,
+    },
+    /// An instance is under way, and this far.
+    Moving(Move),
+    /// It is not any more. One that was not is no error.
+    MoveOver(InstanceUuid),
     /// An instance without claims leaves the books. One that is not there is no error.
     InstanceGone(InstanceUuid),
 }
@@ -38,6 +57,17 @@ pub enum Change {
 pub(super) fn apply(turn: &mut Turn<'_>, changes: Vec<Change>, now: Usec) -> Result<(), StoreError> {
     changes.into_iter().try_for_each(|change| match change {
         Change::Claim { claim, event } => move_claim(turn, claim, event),
+        Change::Role { claim, role } => {
+            let claim = the_claim(turn, claim)?;
+            turn.update_claim(Claim { role, ..claim })
+        }
+        Change::Flavor { instance, flavor } => {
+            let missing = || StoreError::NotFound(Missing::Instance(instance));
+            let instance = turn.books().instance(instance).cloned().ok_or_else(missing)?;
+            turn.update_instance(Instance { flavor, ..instance })
+        }
+        Change::Moving(moving) => turn.upsert_move(moving),
+        Change::MoveOver(instance) => turn.delete_move(instance),
         Change::ClaimGone(claim) => end_claim(turn, claim),
         Change::DeviceRecorded(device) => record(turn, device, now),
         Change::DeviceForgotten { uuid, parent } => {
@@ -57,8 +87,12 @@ pub(super) fn book(turn: &mut Turn<'_>, claim: Claim) -> Result<(), StoreError> 
 /// The instance whose books a change touches; idle devices belong to none.
 pub(super) fn instance_of(turn: &Turn<'_>, change: &Change) -> Result<Option<InstanceUuid>, StoreError> {
     match change {
-        Change::Claim { claim, .. } | Change::ClaimGone(claim) => Ok(Some(the_claim(turn, *claim)?.instance)),
-        Change::InstanceGone(uuid) => Ok(Some(*uuid)),
+        Change::Claim { claim, .. } | Change::Role { claim, .. } | Change::ClaimGone(claim) => {
+            Ok(Some(the_claim(turn, *claim)?.instance))
+        }
+        Change::InstanceGone(uuid) | Change::MoveOver(uuid) => Ok(Some(*uuid)),
+        Change::Flavor { instance, .. } => Ok(Some(*instance)),
+        Change::Moving(moving) => Ok(Some(moving.instance)),
         Change::DeviceRecorded(_) | Change::DeviceForgotten { .. } => Ok(None),
     }
 }
@@ -68,9 +102,8 @@ fn the_claim(turn: &Turn<'_>, id: ClaimId) -> Result<Claim, StoreError> {
 }
 
 fn move_claim(turn: &mut Turn<'_>, id: ClaimId, event: ClaimEvent) -> Result<(), StoreError> {
-    let mut claim = the_claim(turn, id)?;
-    claim.state = claim.state.after(event).map_err(|err| StoreError::IllegalMove { claim: id, err })?;
-    turn.update_claim(claim)
+    let claim = the_claim(turn, id)?.after(event);
+    turn.update_claim(claim.map_err(|err| StoreError::IllegalMove { claim: id, err })?)
 }
 
 fn record(turn: &mut Turn<'_>, device: OwnDevice, now: Usec) -> Result<(), StoreError> {

@@ -33,6 +33,14 @@ impl Store {
         self.read(|conn| sagas(conn, "WHERE state IN ('running', 'unwinding') ORDER BY nr", []))
     }
 
+    /// The saga at work on an instance.
+    ///
+    /// # Errors
+    /// `Unavailable`, `Corrupt`.
+    pub fn live_saga(&self, instance: InstanceUuid) -> Result<Option<JobId>, StoreError> {
+        self.read(|conn| live_saga(conn, instance))
+    }
+
     /// Sagas that an operator has to look at, oldest first. One is settled, and not listed, when a later saga of the
     /// same instance is done.
     ///

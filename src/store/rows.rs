@@ -8,13 +8,14 @@ use serde::de::DeserializeOwned;
 
 use super::error::StoreError;
 use crate::model::{
-    Claim, DomainOwner, Instance, InvalidName, OwnDevice, SagaEventRow, SagaRow, TypeIdentity,
+    Claim, DomainOwner, Instance, InvalidName, Move, OwnDevice, SagaEventRow, SagaRow, TypeIdentity,
 };
 
-pub(super) const INSTANCE: &str = "uuid, name, owner, request_digest, created_usec";
+pub(super) const INSTANCE: &str = "uuid, name, owner, request_digest, flavor, created_usec";
+pub(super) const MOVE: &str = "instance, kind, phase, baggage";
 pub(super) const OWN_DEVICE: &str = "uuid, parent, type_id, type_name";
 pub(super) const CLAIM: &str = "id, instance, uuid, parent, mdev_type, type_name, identity, card, device_api, \
-                                resource_class, grp, traits, state, role, created_usec";
+                                resource_class, grp, traits, state, was_parked, role, created_usec";
 pub(super) const SAGA: &str = "id, op, version, instance, state, operation_id, request_digest, params, result, \
                                created_usec";
 pub(super) const EVENT: &str = "seq, step, name, event, payload, at_usec";
@@ -87,7 +88,17 @@ pub(super) fn instance(row: &Row<'_>) -> Result<Instance, StoreError> {
         name: row.get("name")?,
         owner: owner(row)?,
         request_digest: row.get("request_digest")?,
+        flavor: row.get("flavor")?,
         created_usec: row.get("created_usec")?,
+    })
+}
+
+pub(super) fn movement(row: &Row<'_>) -> Result<Move, StoreError> {
+    Ok(Move {
+        instance: word(row, "instance")?,
+        kind: word(row, "kind")?,
+        phase: word(row, "phase")?,
+        baggage: json(row, "baggage")?,
     })
 }
 
@@ -115,6 +126,7 @@ pub(super) fn claim(row: &Row<'_>) -> Result<Claim, StoreError> {
         group: row.get("grp")?,
         traits: json(row, "traits")?,
         state: word(row, "state")?,
+        was_parked: row.get("was_parked")?,
         role: word(row, "role")?,
         created_usec: row.get("created_usec")?,
     })

@@ -6,8 +6,11 @@ use rusqlite_migration::{M, Migrations};
 
 use super::error::StoreError;
 
-const FILES: &[M<'static>] =
-    &[M::up(include_str!("schema/0001_books.sql")), M::up(include_str!("schema/0002_meanings.sql"))];
+const FILES: &[M<'static>] = &[
+    M::up(include_str!("schema/0001_books.sql")),
+    M::up(include_str!("schema/0002_meanings.sql")),
+    M::up(include_str!("schema/0003_moves.sql")),
+];
 
 /// Applies what is missing, each file in one transaction.
 ///

@@ -7,7 +7,7 @@ use rusqlite::{Connection, params};
 use super::books::Books;
 use super::error::StoreError;
 use super::rows;
-use crate::model::{Claim, ClaimId, Instance, InstanceUuid, MdevUuid, OwnDevice, ParentAddr, Usec};
+use crate::model::{Claim, ClaimId, Instance, InstanceUuid, MdevUuid, Move, OwnDevice, ParentAddr, Usec};
 
 /// What a piece of work may touch: the tables, and the copy of the books that it keeps in step with them.
 pub(super) struct Turn<'a> {
@@ -43,16 +43,46 @@ impl<'a> Turn<'a> {
 
 impl Turn<'_> {
     pub(super) fn insert_instance(&mut self, instance: Instance) -> Result<(), StoreError> {
-        let sql = "INSERT INTO instance (uuid, name, owner, request_digest, created_usec) \
-                   VALUES (?1, ?2, ?3, ?4, ?5)";
+        let sql = "INSERT INTO instance (uuid, name, owner, request_digest, flavor, created_usec) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
         self.conn.prepare_cached(sql)?.execute(params![
             instance.uuid.to_string(),
             instance.name,
             rows::owner_word(instance.owner),
             instance.request_digest,
+            instance.flavor,
             instance.created_usec
         ])?;
         self.books_mut().put_instance(instance);
+        Ok(())
+    }
+
+    /// Writes the flavor of an instance that is in the books.
+    pub(super) fn update_instance(&mut self, instance: Instance) -> Result<(), StoreError> {
+        self.conn
+            .prepare_cached("UPDATE instance SET flavor = ?2 WHERE uuid = ?1")?
+            .execute(params![instance.uuid.to_string(), instance.flavor])?;
+        self.books_mut().put_instance(instance);
+        Ok(())
+    }
+
+    pub(super) fn upsert_move(&mut self, moving: Move) -> Result<(), StoreError> {
+        let sql = "INSERT INTO move (instance, kind, phase, baggage) VALUES (?1, ?2, ?3, ?4) \
+                   ON CONFLICT (instance) DO UPDATE \
+                   SET kind = excluded.kind, phase = excluded.phase, baggage = excluded.baggage";
+        self.conn.prepare_cached(sql)?.execute(params![
+            moving.instance.to_string(),
+            moving.kind.as_str(),
+            moving.phase.as_str(),
+            serde_json::json!(moving.baggage).to_string()
+        ])?;
+        self.books_mut().put_move(moving);
+        Ok(())
+    }
+
+    pub(super) fn delete_move(&mut self, instance: InstanceUuid) -> Result<(), StoreError> {
+        self.conn.prepare_cached("DELETE FROM move WHERE instance = ?1")?.execute([instance.to_string()])?;
+        self.books_mut().drop_move(instance);
         Ok(())
     }
 
@@ -65,8 +95,8 @@ impl Turn<'_> {
     pub(super) fn insert_claim(&mut self, claim: Claim) -> Result<(), StoreError> {
         let traits: Vec<&str> = claim.traits.iter().map(|name| name.as_str()).collect();
         let sql = "INSERT INTO claim (id, instance, uuid, parent, mdev_type, type_name, identity, card, \
-                   device_api, resource_class, grp, traits, state, role, created_usec) \
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
+                   device_api, resource_class, grp, traits, state, was_parked, role, created_usec) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
         self.conn.prepare_cached(sql)?.execute(params![
             claim.id.to_string(),
             claim.instance.to_string(),
@@ -81,6 +111,7 @@ impl Turn<'_> {
             claim.group,
             serde_json::json!(traits).to_string(),
             claim.state.as_str(),
+            claim.was_parked,
             claim.role.as_str(),
             claim.created_usec,
         ])?;
@@ -88,11 +119,14 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Writes the state and the local type id of a claim that is in the books.
+    /// Writes what may change of a claim that is in the books: state, role and local type id.
     pub(super) fn update_claim(&mut self, claim: Claim) -> Result<(), StoreError> {
-        self.conn.prepare_cached("UPDATE claim SET state = ?2, mdev_type = ?3 WHERE id = ?1")?.execute([
-            claim.id.to_string().as_str(),
+        let sql = "UPDATE claim SET state = ?2, was_parked = ?3, role = ?4, mdev_type = ?5 WHERE id = ?1";
+        self.conn.prepare_cached(sql)?.execute(params![
+            claim.id.to_string(),
             claim.state.as_str(),
+            claim.was_parked,
+            claim.role.as_str(),
             claim.mdev_type.as_str(),
         ])?;
         self.books_mut().put_claim(claim);

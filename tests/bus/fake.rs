@@ -7,8 +7,8 @@ use mdevirt::model::{
     DisplayWish, Fault, FaultKind, Finding, InstanceUuid, InventoryRecord, Job, JobId, OpKind, SagaState,
 };
 use mdevirt::service::api::{
-    AcceptRequest, Accepted, Change, ClaimRequest, DeviceView, InstanceView, LockView, PlanView,
-    SpawnRequest, SpawnResult, StatusView, TraitCheck, TraitView, UseCases,
+    AcceptRequest, Accepted, Change, ClaimRequest, DeviceView, InstanceView, LockView, Operate, OperateWith,
+    PlanView, PrepareRequest, SpawnRequest, SpawnResult, StatusView, TraitCheck, TraitView, UseCases,
 };
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
@@ -181,29 +181,22 @@ impl UseCases for Fake {
         Ok(Self::result(None))
     }
 
-    async fn destroy(&self, instance: &str, operation_id: Option<String>) -> Result<Accepted, Fault> {
-        self.ask(format!("destroy {instance:?} {operation_id:?}"))?;
-        self.accept(OpKind::Destroy, operation_id, json!({}))
+    async fn operate(&self, request: Operate) -> Result<Accepted, Fault> {
+        let Operate { op, instance, operation_id, with } = request;
+        let besides = if with == OperateWith::default() { String::new() } else { format!(" {with:?}") };
+        self.ask(format!("{op} {instance:?} {operation_id:?}{besides}"))?;
+        self.accept(op, operation_id, json!({}))
     }
 
-    async fn start(&self, instance: &str, operation_id: Option<String>) -> Result<Accepted, Fault> {
-        self.ask(format!("start {instance:?} {operation_id:?}"))?;
-        self.accept(OpKind::Start, operation_id, json!({}))
-    }
-
-    async fn stop(&self, instance: &str, operation_id: Option<String>) -> Result<Accepted, Fault> {
-        self.ask(format!("stop {instance:?} {operation_id:?}"))?;
-        self.accept(OpKind::Stop, operation_id, json!({}))
+    async fn migrate_prepare(&self, request: PrepareRequest) -> Result<Accepted, Fault> {
+        let PrepareRequest { document, flavor, allow_type_change, operation_id } = request;
+        self.ask(format!("migrate-prepare {document:?} {flavor:?} {allow_type_change} {operation_id:?}"))?;
+        self.accept(OpKind::MigratePrepare, operation_id, json!({}))
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<Accepted, Fault> {
         self.ask(format!("claim {}", serde_json::to_string(&request).expect("json")))?;
         self.accept(OpKind::Claim, request.operation_id, json!({ "devices": [sample::claim()] }))
-    }
-
-    async fn release(&self, instance: &str, operation_id: Option<String>) -> Result<Accepted, Fault> {
-        self.ask(format!("release {instance:?} {operation_id:?}"))?;
-        self.accept(OpKind::Release, operation_id, json!({}))
     }
 
     async fn render_domain(

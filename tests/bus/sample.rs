@@ -23,7 +23,13 @@ pub fn claim() -> ClaimView {
 
 pub fn instances() -> Vec<InstanceView> {
     let uuid = INSTANCE.parse().expect("a uuid");
-    vec![InstanceView { uuid, name: "web-01".to_owned(), claims: vec![claim()] }]
+    vec![InstanceView {
+        uuid,
+        name: "web-01".to_owned(),
+        flavor: Some("resources:VGPU=1".to_owned()),
+        moving: None,
+        claims: vec![claim()],
+    }]
 }
 
 fn foreign() -> Value {

@@ -52,7 +52,14 @@ pub(crate) fn remember(store: &Store, line: &Remembered, domain: Option<(String,
     let claim = past_claim(vm, &device);
     let (job, step) = (saga.id, "make_device.0");
     let mut begin = Begin::new(saga, step);
-    begin.instance = Some(Instance { uuid: vm, name, owner, request_digest: String::new(), created_usec: 0 });
+    begin.instance = Some(Instance {
+        uuid: vm,
+        name,
+        owner,
+        request_digest: String::new(),
+        flavor: None,
+        created_usec: 0,
+    });
     let last = if running { ClaimEvent::Started } else { ClaimEvent::Stopped };
     let events = [ClaimEvent::Created, last].map(|event| Change::Claim { claim: claim.id, event });
     begin.devices.push(device);
@@ -92,6 +99,7 @@ fn past_claim(instance: InstanceUuid, device: &OwnDevice) -> Claim {
         group: String::new(),
         traits: BTreeSet::new(),
         state: ClaimState::Reserved,
+        was_parked: false,
         role: ClaimRole::Primary,
         created_usec: 0,
     }

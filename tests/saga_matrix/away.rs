@@ -66,7 +66,7 @@ pub fn away_in_an_undo(case: Case) {
 pub fn away_before(case: Case) {
     match case.op {
         OpKind::Spawn | OpKind::Claim => refused_before(case),
-        OpKind::Destroy | OpKind::Start | OpKind::Stop | OpKind::Release => waits_from_the_beginning(case),
+        _ => waits_from_the_beginning(case),
     }
 }
 

@@ -53,6 +53,7 @@ impl Case {
                     world.done(world.service().stop(VM, None).await).await;
                 }
             }
+            other => panic!("{other} has no rows here"),
         }
         if self.given == Given::Lost {
             for claim in claims(world) {
@@ -71,6 +72,7 @@ impl Case {
             OpKind::Stop => service.stop(VM, None).await,
             OpKind::Claim => service.claim(self.claim(self.devices)).await,
             OpKind::Release => service.release(VM, None).await,
+            other => panic!("{other} has no rows here"),
         }
     }
 
@@ -78,9 +80,7 @@ impl Case {
     pub async fn give_back(&self, world: &World) -> Result<Accepted, Fault> {
         match self.op {
             OpKind::Claim | OpKind::Release => world.service().release(VM, None).await,
-            OpKind::Spawn | OpKind::Destroy | OpKind::Start | OpKind::Stop => {
-                world.service().destroy(VM, None).await
-            }
+            _ => world.service().destroy(VM, None).await,
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use mdevirt::host::sim::SimHost;
-use mdevirt::host::{Domain, HostError, HostEvent, Hypervisor, NodeDevices};
+use mdevirt::host::{Config, Domain, HostError, HostEvent, HostdevXml, Hypervisor, NodeDevices};
 use mdevirt::model::{HostScan, InstanceUuid, Mdev, MdevUuid, NewMdev, Parent, ParentAddr};
 use tokio::sync::{broadcast, watch};
 
@@ -126,5 +126,25 @@ impl Hypervisor for Gate {
 
     async fn stop(&self, uuid: InstanceUuid) -> Result<(), HostError> {
         self.sim.stop(uuid).await
+    }
+
+    async fn definition(&self, uuid: InstanceUuid) -> Result<Option<String>, HostError> {
+        self.sim.definition(uuid).await
+    }
+
+    async fn save(&self, uuid: InstanceUuid) -> Result<(), HostError> {
+        self.sim.save(uuid).await
+    }
+
+    async fn is_saved(&self, uuid: InstanceUuid) -> Result<bool, HostError> {
+        self.sim.is_saved(uuid).await
+    }
+
+    async fn attach(&self, uuid: InstanceUuid, hostdev: &HostdevXml, into: Config) -> Result<(), HostError> {
+        self.sim.attach(uuid, hostdev, into).await
+    }
+
+    async fn detach(&self, uuid: InstanceUuid, hostdev: &HostdevXml, from: Config) -> Result<(), HostError> {
+        self.sim.detach(uuid, hostdev, from).await
     }
 }

@@ -8,8 +8,9 @@ use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use zbus::{Connection, OwnedObjectPath};
 
 use super::{Outcome, add, manager, remove, update};
+use crate::dbus::health::Health;
 use crate::dbus::json::clean;
-use crate::dbus::manager::{Health, Manager};
+use crate::dbus::manager::Manager;
 use crate::dbus::parent::ParentObject;
 use crate::dbus::path;
 use crate::model::ParentAddr;

@@ -1,4 +1,4 @@
-//! Domains: list, define, start, stop, undefine.
+//! Domains: list, define, start, stop, undefine; saving and host devices are in `guest`.
 
 use std::collections::HashSet;
 
@@ -10,9 +10,10 @@ use virt_sys as sys;
 
 use super::LibvirtHost;
 use super::error::{Doing, is_fresh_group_error, is_gone, is_unsupported_flag, is_wrong_state};
+use super::guest;
 use super::lanes::each;
 use super::link::Session;
-use crate::host::{Domain, HostError, Hypervisor};
+use crate::host::{Config, Domain, HostError, HostdevXml, Hypervisor};
 use crate::model::InstanceUuid;
 
 #[async_trait]
@@ -75,13 +76,47 @@ impl Hypervisor for LibvirtHost {
         };
         self.link.call(Doing::change("stop", subject(uuid)), stop).await
     }
+
+    async fn definition(&self, uuid: InstanceUuid) -> Result<Option<String>, HostError> {
+        let look = move |session: &Session| match lookup(session, uuid)? {
+            Some(domain) if domain.is_persistent()? => guest::definition(&domain).map(Some),
+            Some(_) | None => Ok(None),
+        };
+        self.link.call(Doing::read(subject(uuid)), look).await
+    }
+
+    async fn save(&self, uuid: InstanceUuid) -> Result<(), HostError> {
+        let save = move |session: &Session| guest::save(&session.conn.lookup_domain_by_uuid(uuid.0)?);
+        self.link.call(Doing::save(subject(uuid)), save).await
+    }
+
+    async fn is_saved(&self, uuid: InstanceUuid) -> Result<bool, HostError> {
+        let look = move |session: &Session| match lookup(session, uuid)? {
+            Some(domain) => domain.has_managed_save(0),
+            None => Ok(false),
+        };
+        self.link.call(Doing::read(subject(uuid)), look).await
+    }
+
+    async fn attach(&self, uuid: InstanceUuid, hostdev: &HostdevXml, into: Config) -> Result<(), HostError> {
+        let hostdev = hostdev.clone();
+        let doing = Doing::define("attach a device to", subject(uuid));
+        let attach = move |session: &Session| {
+            guest::attach(&session.conn.lookup_domain_by_uuid(uuid.0)?, &hostdev, into)
+        };
+        self.link.call(doing, attach).await
+    }
+
+    async fn detach(&self, uuid: InstanceUuid, hostdev: &HostdevXml, from: Config) -> Result<(), HostError> {
+        self.detach_and_wait(uuid, hostdev, from).await
+    }
 }
 
-fn subject(uuid: InstanceUuid) -> String {
+pub(super) fn subject(uuid: InstanceUuid) -> String {
     format!("domain {uuid}")
 }
 
-fn lookup(session: &Session, uuid: InstanceUuid) -> Result<Option<VirtDomain>, Error> {
+pub(super) fn lookup(session: &Session, uuid: InstanceUuid) -> Result<Option<VirtDomain>, Error> {
     session.conn.lookup_domain_by_uuid(uuid.0).map(Some).or_else(none_if_gone)
 }
 

@@ -23,6 +23,8 @@ enum Kind {
     Change,
     /// A change that hands libvirt XML.
     Define,
+    /// A change that a device of the guest may not allow.
+    Save,
 }
 
 impl Doing {
@@ -41,6 +43,11 @@ impl Doing {
         Self { kind: Kind::Define, verb, subject: subject.into() }
     }
 
+    /// The saving of a guest's memory, which a device of it may not allow.
+    pub(super) fn save(subject: impl Into<String>) -> Self {
+        Self { kind: Kind::Save, verb: "save", subject: subject.into() }
+    }
+
     /// Whether it changes something, and so may take its time.
     pub(super) fn is_change(&self) -> bool {
         self.kind != Kind::Read
@@ -50,7 +57,7 @@ impl Doing {
     pub(super) fn answer_lost(&self, why: &str) -> HostError {
         match self.kind {
             Kind::Read => HostError::Unreachable(clean(why)),
-            Kind::Change | Kind::Define => {
+            Kind::Change | Kind::Define | Kind::Save => {
                 HostError::OutcomeUnknown(format!("the attempt to {} {}", self.verb, self.subject))
             }
         }
@@ -143,10 +150,14 @@ fn classify(code: Option<ErrorNumber>, text: &str, doing: &Doing) -> HostError {
             ),
             Kind::Define,
         ) => HostError::InvalidXml(words),
+        // QEMU's word on a device without migration comes as either; a guest in the wrong state does not come here.
+        (Some(E::OperationInvalid | E::ConfigUnsupported), Kind::Save) => {
+            HostError::NotSupported(format!("{verb} {subject}: {words}"))
+        }
         (Some(E::NoSupport | E::OperationUnsupported | E::ArgumentUnsupported), _) => {
             HostError::NotSupported(format!("{verb} {subject}: {words}"))
         }
-        (Some(_) | None, Kind::Read | Kind::Change | Kind::Define) => {
+        (Some(_) | None, Kind::Read | Kind::Change | Kind::Define | Kind::Save) => {
             HostError::Refused(format!("cannot {verb} {subject}: {words}"))
         }
     }

@@ -28,13 +28,20 @@ pub(super) struct Wakes {
     events: broadcast::Sender<HostEvent>,
     /// Counts node-device events, unfolded.
     node_devices: watch::Sender<u64>,
+    /// Counts host devices that a running guest let go of, or refused to.
+    let_go: watch::Sender<u64>,
     lost: Notify,
 }
 
 impl Wakes {
     pub(super) fn new() -> Arc<Self> {
         let (events, _) = broadcast::channel(BACKLOG);
-        Arc::new(Self { events, node_devices: watch::Sender::new(0), lost: Notify::new() })
+        Arc::new(Self {
+            events,
+            node_devices: watch::Sender::new(0),
+            let_go: watch::Sender::new(0),
+            lost: Notify::new(),
+        })
     }
 
     /// Folded changes, for everybody.
@@ -45,6 +52,11 @@ impl Wakes {
     /// Every change of a node device, for the waits inside this room.
     pub(super) fn node_devices(&self) -> watch::Receiver<u64> {
         self.node_devices.subscribe()
+    }
+
+    /// Every host device that left a running guest, for the waits inside this room.
+    pub(super) fn devices_let_go(&self) -> watch::Receiver<u64> {
+        self.let_go.subscribe()
     }
 
     /// Waits until somebody saw the connection break.
@@ -63,6 +75,10 @@ impl Wakes {
 
     pub(super) fn node_devices_changed(&self) {
         self.node_devices.send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    pub(super) fn device_let_go(&self) {
+        self.let_go.send_modify(|count| *count = count.wrapping_add(1));
     }
 
     pub(super) fn domain_changed(&self, uuid: Uuid) {

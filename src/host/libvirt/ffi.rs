@@ -171,22 +171,29 @@ impl Watched {
 
     fn on_domains(&mut self, wakes: &Arc<Wakes>) -> Result<(), Error> {
         // SAFETY: as for the node-device lifecycle; a domain lifecycle callback has five arguments and returns an int.
-        let lifecycle: sys::virConnectDomainEventGenericCallback =
-            Some(unsafe { std::mem::transmute::<DomainLifecycle, DomainGeneric>(domain_lifecycle) });
-        let id = register(wakes, |opaque| {
-            // SAFETY: as in `on_close`; a null domain asks for the events of all.
-            unsafe {
-                sys::virConnectDomainEventRegisterAny(
-                    self.conn.as_ptr(),
-                    null_mut(),
-                    sys::VIR_DOMAIN_EVENT_ID_LIFECYCLE as c_int,
-                    lifecycle,
-                    opaque,
-                    Some(release),
-                )
-            }
-        });
-        self.domain_ids.extend(unless_unsupported(id)?);
+        let lifecycle = unsafe { std::mem::transmute::<DomainLifecycle, DomainGeneric>(domain_lifecycle) };
+        // SAFETY: as above; the callbacks of both device events have the connection, the domain, an alias and the pointer.
+        let let_go = unsafe { std::mem::transmute::<DomainDevice, DomainGeneric>(device_let_go) };
+        for (event, callback) in [
+            (sys::VIR_DOMAIN_EVENT_ID_LIFECYCLE, lifecycle),
+            (sys::VIR_DOMAIN_EVENT_ID_DEVICE_REMOVED, let_go),
+            (sys::VIR_DOMAIN_EVENT_ID_DEVICE_REMOVAL_FAILED, let_go),
+        ] {
+            let id = register(wakes, |opaque| {
+                // SAFETY: as in `on_close`; a null domain asks for the events of all.
+                unsafe {
+                    sys::virConnectDomainEventRegisterAny(
+                        self.conn.as_ptr(),
+                        null_mut(),
+                        event as c_int,
+                        Some(callback),
+                        opaque,
+                        Some(release),
+                    )
+                }
+            });
+            self.domain_ids.extend(unless_unsupported(id)?);
+        }
         Ok(())
     }
 }
@@ -234,6 +241,8 @@ type NodeLifecycle =
 type DomainGeneric = unsafe extern "C" fn(sys::virConnectPtr, sys::virDomainPtr, *mut c_void);
 type DomainLifecycle =
     unsafe extern "C" fn(sys::virConnectPtr, sys::virDomainPtr, c_int, c_int, *mut c_void) -> c_int;
+
+type DomainDevice = unsafe extern "C" fn(sys::virConnectPtr, sys::virDomainPtr, *const c_char, *mut c_void);
 
 unsafe extern "C" fn release(opaque: *mut c_void) {
     // SAFETY: `opaque` is the count that `register` made, given back once.
@@ -286,4 +295,14 @@ unsafe extern "C" fn domain_lifecycle(
         unsafe { wakes(opaque) }.domain_changed(Uuid::from_bytes(bytes));
     }
     0
+}
+
+unsafe extern "C" fn device_let_go(
+    _conn: sys::virConnectPtr,
+    _domain: sys::virDomainPtr,
+    _alias: *const c_char,
+    opaque: *mut c_void,
+) {
+    // SAFETY: as in `closed`.
+    unsafe { wakes(opaque) }.device_let_go();
 }

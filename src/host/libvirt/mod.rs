@@ -12,17 +12,19 @@
 //! | `events` | the event thread, and what becomes of events |
 //! | `ffi` | raw calls |
 //! | `error` | libvirt's codes and texts |
-//! | `parallel` | calls in flight |
+//! | `lanes` | calls in flight |
 //! | `nodedev` | discovery, as libvirt lists it |
 //! | `witness` | what the kernel and mdevctl's files say of the same |
 //! | `device`, `next` | making and removing a mediated device |
 //! | `domain` | domains |
+//! | `guest` | saving a guest, and devices that come and go while it runs |
 
 mod device;
 mod domain;
 mod error;
 mod events;
 mod ffi;
+mod guest;
 mod lanes;
 mod link;
 mod next;

@@ -8,18 +8,23 @@ use super::SimHost;
 use super::faults::CallSite;
 use super::script::Call;
 use super::state::{Edit, SimDomain, Table};
-use crate::host::{Domain, HostError, HostEvent, Hypervisor};
+use crate::host::{Config, Domain, HostError, HostEvent, HostdevXml, Hypervisor};
 use crate::model::{InstanceUuid, MdevUuid};
 use crate::xml::domain::{DomainDoc, DomainHostdev};
 
 #[async_trait]
 impl Hypervisor for SimHost {
     async fn domains(&self) -> Result<Vec<Domain>, HostError> {
-        self.call(site(Call::Domains, None, "listing domains"), self.base_domains.domains()).await
+        let list = async {
+            let all = self.base_domains.domains().await?;
+            Ok(all.into_iter().map(|domain| self.as_it_runs(domain)).collect())
+        };
+        self.call(site(Call::Domains, None, "listing domains"), list).await
     }
 
     async fn domain(&self, uuid: InstanceUuid) -> Result<Option<Domain>, HostError> {
-        self.call(site(Call::Domains, Some(uuid), "looking for"), self.base_domains.domain(uuid)).await
+        let look = async { Ok(self.base_domains.domain(uuid).await?.map(|domain| self.as_it_runs(domain))) };
+        self.call(site(Call::Domains, Some(uuid), "looking for"), look).await
     }
 
     async fn define(&self, xml: &str) -> Result<(), HostError> {
@@ -31,7 +36,7 @@ impl Hypervisor for SimHost {
         self.call(site(Call::Undefine, Some(uuid), "undefining"), async {
             let _turn = self.domain_turn.lock().await;
             self.base_domains.undefine(uuid).await?;
-            self.record(uuid, |domain| domain.defined = None)
+            self.record(uuid, |domain| (domain.defined, domain.saved) = (None, None))
         })
         .await
     }
@@ -47,6 +52,30 @@ impl Hypervisor for SimHost {
             self.record(uuid, |domain| domain.live = None)
         })
         .await
+    }
+
+    async fn definition(&self, uuid: InstanceUuid) -> Result<Option<String>, HostError> {
+        let look = async { Ok(self.state().table().domain(uuid).and_then(|domain| domain.defined.clone())) };
+        self.call(site(Call::Domains, Some(uuid), "looking for"), look).await
+    }
+
+    async fn save(&self, uuid: InstanceUuid) -> Result<(), HostError> {
+        self.call(site(Call::Save, Some(uuid), "saving"), self.save_memory(uuid)).await
+    }
+
+    async fn is_saved(&self, uuid: InstanceUuid) -> Result<bool, HostError> {
+        let look = async { Ok(self.state().table().domain(uuid).is_some_and(|d| d.saved.is_some())) };
+        self.call(site(Call::Domains, Some(uuid), "looking for"), look).await
+    }
+
+    async fn attach(&self, uuid: InstanceUuid, hostdev: &HostdevXml, into: Config) -> Result<(), HostError> {
+        let site = site(Call::Attach, Some(uuid), "attaching a device to");
+        self.call(site, self.plug(uuid, hostdev, into)).await
+    }
+
+    async fn detach(&self, uuid: InstanceUuid, hostdev: &HostdevXml, from: Config) -> Result<(), HostError> {
+        let site = site(Call::Detach, Some(uuid), "detaching a device from");
+        self.call(site, self.unplug(uuid, hostdev, from)).await
     }
 }
 
@@ -89,18 +118,24 @@ impl SimHost {
         let mut state = self.state();
         let before = state.table().domain(uuid).cloned();
         let before = before.ok_or_else(|| HostError::NotFound(format!("domain {uuid}")))?;
-        let (None, Some(xml)) = (&before.live, &before.defined) else { return Ok(None) };
+        let (None, Some(xml)) = (&before.live, before.saved.as_ref().or(before.defined.as_ref())) else {
+            return Ok(None);
+        };
         let holds = mdevs_in(xml)?;
         for mdev in &holds {
             check_free(state.table(), *mdev)?;
         }
-        let running = SimDomain { live: Some(xml.clone()), holds, ..before.clone() };
+        let running = SimDomain { live: Some(xml.clone()), saved: None, holds, ..before.clone() };
         state.apply(vec![Edit::domain(running)])?;
         Ok(Some(before))
     }
 
     /// Records what became of a domain; one that is not known is left alone.
-    fn record(&self, uuid: InstanceUuid, change: impl FnOnce(&mut SimDomain)) -> Result<(), HostError> {
+    pub(super) fn record(
+        &self,
+        uuid: InstanceUuid,
+        change: impl FnOnce(&mut SimDomain),
+    ) -> Result<(), HostError> {
         let known = self.state().table().domain(uuid).cloned();
         let Some(mut domain) = known else { return Ok(()) };
         let before = domain.clone();
@@ -108,7 +143,7 @@ impl SimHost {
         if domain == before { Ok(()) } else { self.put(domain) }
     }
 
-    fn put(&self, domain: SimDomain) -> Result<(), HostError> {
+    pub(super) fn put(&self, domain: SimDomain) -> Result<(), HostError> {
         let uuid = domain.uuid;
         self.state().apply(vec![Edit::domain(domain)])?;
         self.notify(HostEvent::Domain(uuid));
@@ -117,7 +152,7 @@ impl SimHost {
 }
 
 /// QEMU cannot open a device that is not there, nor one that another QEMU has open.
-fn check_free(table: &Table, mdev: MdevUuid) -> Result<(), HostError> {
+pub(super) fn check_free(table: &Table, mdev: MdevUuid) -> Result<(), HostError> {
     if !table.devices.iter().any(|d| d.uuid == mdev && d.active) {
         return Err(HostError::Refused(format!("mediated device '{mdev}' not found")));
     }
@@ -136,6 +171,7 @@ impl SimDomain {
             name: domain.name.clone(),
             live: domain.running.then(|| domain.xml.clone()),
             defined: domain.persistent.then(|| domain.xml.clone()),
+            saved: None,
             holds,
         })
     }
@@ -145,7 +181,7 @@ fn read(xml: &str) -> Result<DomainDoc, HostError> {
     DomainDoc::parse(xml).map_err(|e| HostError::InvalidXml(e.to_string()))
 }
 
-fn mdevs_in(xml: &str) -> Result<BTreeSet<MdevUuid>, HostError> {
+pub(super) fn mdevs_in(xml: &str) -> Result<BTreeSet<MdevUuid>, HostError> {
     Ok(read(xml)?.hostdevs.iter().filter_map(DomainHostdev::mdev_uuid).collect())
 }
 

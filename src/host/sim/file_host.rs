@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use tokio::sync::broadcast;
 
 use super::scenario::{self, Scenario};
-use crate::host::{Domain, HostError, HostEvent, Hypervisor, NodeDevices};
+use crate::host::{Config, Domain, HostError, HostEvent, HostdevXml, Hypervisor, NodeDevices};
 use crate::model::{HostScan, InstanceUuid, Mdev, MdevUuid, NewMdev, Parent, ParentAddr};
 use crate::xml::domain::DomainDoc;
 
@@ -143,5 +143,35 @@ impl Hypervisor for FileHost {
     async fn stop(&self, uuid: InstanceUuid) -> Result<(), HostError> {
         self.change(uuid, |domain| domain.live = None);
         Ok(())
+    }
+
+    async fn definition(&self, uuid: InstanceUuid) -> Result<Option<String>, HostError> {
+        Ok(self.domains().iter().find(|d| d.uuid == uuid).and_then(|d| d.defined.clone()))
+    }
+
+    async fn save(&self, uuid: InstanceUuid) -> Result<(), HostError> {
+        Err(HostError::NotSupported(format!("saving domain {uuid} of a scenario file")))
+    }
+
+    async fn is_saved(&self, _uuid: InstanceUuid) -> Result<bool, HostError> {
+        Ok(false)
+    }
+
+    async fn attach(
+        &self,
+        uuid: InstanceUuid,
+        _hostdev: &HostdevXml,
+        _into: Config,
+    ) -> Result<(), HostError> {
+        Err(HostError::NotSupported(format!("attaching a device to domain {uuid} of a scenario file")))
+    }
+
+    async fn detach(
+        &self,
+        uuid: InstanceUuid,
+        _hostdev: &HostdevXml,
+        _from: Config,
+    ) -> Result<(), HostError> {
+        Err(HostError::NotSupported(format!("detaching a device from domain {uuid} of a scenario file")))
     }
 }

@@ -12,6 +12,7 @@
 //! | file | owns |
 //! |---|---|
 //! | `nodes`, `domains` | the two traits |
+//! | `guest` | memory that is saved, devices that come and go while a domain runs |
 //! | `rules`, `types` | what a card still offers; facts that libvirt's XML lacks (`types.tsv`) |
 //! | `state`, `boot` | what outlives a daemon; the start from it |
 //! | `script`, `faults`, `change` | `--sim-script`: calls that fail, and a host that changes under way |
@@ -32,6 +33,7 @@ mod change;
 mod domains;
 mod faults;
 mod file_host;
+mod guest;
 mod nodes;
 mod rules;
 mod scenario;

@@ -2,7 +2,7 @@
 //!
 //! ```toml
 //! [[fail]]                      # the second create on this parent finds no room
-//! call = "create"               # scan find create remove domains define undefine start stop, or any
+//! call = "create"               # scan find create remove domains define undefine start stop save attach detach, or any
 //! parent = "0000:84:00.0"       # left out: any parent; `instance = "UUID"` does the same for domain calls
 //! nth = 2                       # counts the matching calls from 1; left out: 1
 //! times = 1                     # that many in a row; 0: for ever; left out: 1
@@ -38,7 +38,7 @@ pub enum Call {
     Create,
     /// `remove`.
     Remove,
-    /// `domains` and `domain`.
+    /// `domains`, `domain`, `definition` and `is_saved`.
     Domains,
     /// `define`.
     Define,
@@ -48,6 +48,12 @@ pub enum Call {
     Start,
     /// `stop`.
     Stop,
+    /// `save`.
+    Save,
+    /// `attach`.
+    Attach,
+    /// `detach`.
+    Detach,
     /// Any of them.
     Any,
 }

@@ -24,6 +24,9 @@ pub(super) struct SimDomain {
     pub(super) live: Option<String>,
     /// XML of its definition; `None` for a transient domain.
     pub(super) defined: Option<String>,
+    /// XML of its saved memory, if it has some: the next start goes on with it.
+    #[serde(default)]
+    pub(super) saved: Option<String>,
     /// Mediated devices of `live`: it holds them while it runs, and only then.
     pub(super) holds: BTreeSet<MdevUuid>,
 }

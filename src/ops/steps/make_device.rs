@@ -215,12 +215,8 @@ impl Step for MakeDevice {
     }
 
     fn done_changes(&self, out: &Value) -> Vec<Change> {
-        let mut changes = match self.on_undo {
-            OnUndo::Remove => vec![claim(self.claim().id, ClaimEvent::Created)],
-            OnUndo::Keep => Vec::new(),
-        };
-        changes.extend(moved(self.claim(), out).map(Change::DeviceRecorded));
-        changes
+        let created = claim(self.claim().id, ClaimEvent::Created);
+        std::iter::once(created).chain(moved(self.claim(), out).map(Change::DeviceRecorded)).collect()
     }
 
     fn undone_changes(&self) -> Vec<Change> {

@@ -2,14 +2,24 @@
 
 mod define_domain;
 mod make_device;
+mod plug_device;
+mod record;
+mod redefine_domain;
 mod remove_device;
+mod resume_domain;
+mod save_domain;
 mod start_domain;
 mod stop_domain;
 mod undefine_domain;
 
 pub use define_domain::DefineDomain;
 pub use make_device::{MakeDevice, OnUndo};
+pub use plug_device::{PlugDevice, Way};
+pub use record::Record;
+pub use redefine_domain::RedefineDomain;
 pub use remove_device::RemoveDevice;
+pub use resume_domain::ResumeDomain;
+pub use save_domain::{Attempt, SaveDomain};
 pub use start_domain::StartDomain;
 pub use stop_domain::{OnOther, StopDomain};
 pub use undefine_domain::UndefineDomain;
@@ -56,8 +66,8 @@ fn claim(claim: ClaimId, event: ClaimEvent) -> Change {
 
 /// What libvirt has under the UUID of the operation's instance. A look that fails says nothing.
 async fn find_domain(host: &Host, params: &Params) -> Result<Found, StepError> {
-    let Params { instance, name, devices, .. } = params;
-    let found = host.find_domain(*instance, devices.iter().map(|d| d.claim.uuid)).await;
+    let Params { instance, name, .. } = params;
+    let found = host.find_domain(&params.marks()).await;
     found.map_err(|e| StepError::Unknown(format!("look for domain {name:?} ({instance}): {e}")))
 }
 

@@ -1,4 +1,4 @@
-//! Stop the domain at once; its devices stay booked.
+//! Stop the domain at once; its devices stay booked. Where the operation goes on with the guest, the undo starts it again.
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -24,12 +24,18 @@ pub struct StopDomain {
     host: Host,
     params: Params,
     on_other: OnOther,
+    comes_back: bool,
 }
 
 impl StopDomain {
     /// The step for the domain of these parameters.
     pub fn new(host: &Host, params: &Params, on_other: OnOther) -> Self {
-        Self { host: host.clone(), params: params.clone(), on_other }
+        Self { host: host.clone(), params: params.clone(), on_other, comes_back: false }
+    }
+
+    /// The step of an operation at whose end, or undo, a guest that ran runs again.
+    pub fn in_between(host: &Host, params: &Params) -> Self {
+        Self { comes_back: params.start, ..Self::new(host, params, OnOther::Refuse) }
     }
 
     fn out(&self) -> Value {
@@ -64,12 +70,21 @@ impl Step for StopDomain {
         Ok(self.out())
     }
 
-    /// Nothing is lost by a VM that is off; starting it again is the caller's choice.
+    /// Nothing is lost by a VM that is off; where stopping it was the purpose, starting it again is the caller's choice.
     async fn undo(&self, _out: Option<&Value>) -> Result<(), StepError> {
-        Ok(())
+        let off = matches!(find_domain(&self.host, &self.params).await?, Found::Ours(d) if !d.running);
+        if !self.comes_back || !off {
+            return Ok(());
+        }
+        let what = format!("start domain {:?} again", self.params.name);
+        self.host.hypervisor.start(self.params.instance).await.map_err(|e| step_error(&what, &e))
     }
 
     fn done_changes(&self, _out: &Value) -> Vec<Change> {
         claims(&self.params.devices, ClaimEvent::Stopped)
+    }
+
+    fn undone_changes(&self) -> Vec<Change> {
+        if self.comes_back { claims(&self.params.devices, ClaimEvent::Started) } else { Vec::new() }
     }
 }

@@ -82,6 +82,7 @@ fn claim(n: u128, at: &str, type_id: &str) -> Claim {
         group: String::new(),
         traits: BTreeSet::new(),
         state: ClaimState::Reserved,
+        was_parked: false,
         role: ClaimRole::Primary,
         created_usec: 0,
     }

@@ -50,6 +50,7 @@ pub(crate) fn instance(n: u32) -> Instance {
         name: format!("vm-{n}"),
         owner: DomainOwner::Mdevirt,
         request_digest: format!("digest-{n}"),
+        flavor: Some("resources:VGPU=1".into()),
         created_usec: i64::from(n),
     }
 }
@@ -94,6 +95,7 @@ pub(crate) fn claim(of: u32, n: u32) -> Claim {
         group: "1".into(),
         traits: ["CUSTOM_A".parse().unwrap(), "HW_GPU_B".parse().unwrap()].into(),
         state: ClaimState::Reserved,
+        was_parked: false,
         role: ClaimRole::Primary,
         created_usec: i64::from(n),
     }

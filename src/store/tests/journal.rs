@@ -65,9 +65,9 @@ fn one_commit_holds_it_together() {
 fn an_illegal_move_aborts_all_of_it() {
     let (_dir, store) = begun();
     let good = || done("create_device").changes([moved(ClaimEvent::Created)]);
-    let err = refused(&store, good().changes([moved(ClaimEvent::Started), moved(ClaimEvent::Created)]));
+    let err = refused(&store, good().changes([moved(ClaimEvent::Started), moved(ClaimEvent::Uncreated)]));
     assert!(matches!(err, StoreError::IllegalMove { .. }), "{err}");
-    assert!(Fault::from(err).message.contains("a claim that is in-use cannot become created"));
+    assert!(Fault::from(err).message.contains("a claim that is in-use cannot become uncreated"));
     let err = refused(&store, good().changes([Change::ClaimGone(claim(1, 1).id)]));
     assert!(matches!(err, StoreError::ClaimStands { state: ClaimState::Ready, .. }), "{err}");
     let device = device(1);

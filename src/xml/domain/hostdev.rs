@@ -1,6 +1,7 @@
 //! One `<hostdev>`.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use crate::model::{DeviceApi, InvalidName, MdevUuid, PciAddress};
 use crate::xml::address;
@@ -34,7 +35,15 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>, tag: &Tag<'a>) -> Result<Option<
         (_, _) => return Err(reader.malformed("a hostdev without a source address")),
     };
     let span = tag.span.start..reader.last_end().end;
-    Ok(Some(DomainHostdev { source, managed, display, ramfb, alias: parts.alias, span }))
+    Ok(Some(DomainHostdev {
+        source,
+        managed,
+        display,
+        ramfb,
+        alias: parts.alias,
+        span,
+        address: parts.address,
+    }))
 }
 
 /// Reads a text that is one `<hostdev>` and nothing else.
@@ -52,6 +61,7 @@ struct Parts {
     mdev: Option<MdevUuid>,
     pci: Option<PciAddress>,
     alias: Option<String>,
+    address: Range<usize>,
 }
 
 impl Parts {
@@ -89,6 +99,7 @@ impl Parts {
                 continue;
             }
             addresses += 1;
+            self.address = tag.span.clone();
             if let Some(uuid) = tag.attr("uuid") {
                 self.mdev = Some(uuid.parse().map_err(|err: InvalidName| reader.malformed(err.to_string()))?);
             } else {

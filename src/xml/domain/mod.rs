@@ -21,7 +21,7 @@ use crate::model::{DeviceApi, InstanceUuid, MdevUuid, PciAddress};
 
 pub use check::{DeviceFacts, Remark, Severity, check, refuse};
 pub use plan::hostdev_plan;
-pub use write::{Wanted, with_devices, without_hostdevs, write_hostdevs};
+pub use write::{Wanted, with_devices, with_other_uuids, without_hostdevs, write_hostdevs};
 
 pub(super) use hostdev::fragment;
 
@@ -56,6 +56,8 @@ pub struct DomainHostdev {
     pub alias: Option<String>,
     /// The whole element, in bytes of the document.
     span: Range<usize>,
+    /// The tag that says which device it is.
+    address: Range<usize>,
 }
 
 /// What a `<hostdev>` hands to the guest.
@@ -109,6 +111,11 @@ impl DomainDoc {
     /// The host device with this UUID.
     pub fn mdev(&self, uuid: MdevUuid) -> Option<&DomainHostdev> {
         self.hostdevs.iter().find(|h| h.mdev_uuid() == Some(uuid))
+    }
+
+    /// The element of the host device with this UUID, as it stands in the document that this was read from.
+    pub fn element<'a>(&self, xml: &'a str, uuid: MdevUuid) -> Option<&'a str> {
+        xml.get(self.mdev(uuid)?.span.clone())
     }
 }
 

@@ -77,6 +77,22 @@ pub fn without_hostdevs(xml: &str, uuids: &[MdevUuid]) -> Result<String, XmlErro
     Ok(apply(xml, edits))
 }
 
+/// The document with other devices in the place of these, first the old one: each keeps its place in the guest, and
+/// everything else stays. One that the document does not have is passed by.
+///
+/// # Errors
+/// The document cannot be understood.
+pub fn with_other_uuids(xml: &str, pairs: &[(MdevUuid, MdevUuid)]) -> Result<String, XmlError> {
+    let doc = DomainDoc::parse(xml)?;
+    let edit = |hostdev: &super::DomainHostdev| {
+        let (_, new) = pairs.iter().find(|(old, _)| hostdev.mdev_uuid() == Some(*old))?;
+        let empty = xml.get(hostdev.address.clone()).is_some_and(|tag| tag.ends_with("/>"));
+        let end = if empty { "/>" } else { ">" };
+        Some(Edit { at: hostdev.address.clone(), with: format!("<address uuid='{new}'{end}") })
+    };
+    Ok(apply(xml, doc.hostdevs.iter().filter_map(edit).collect()))
+}
+
 /// The elements whose devices the document does not have yet, each device once.
 fn fresh<'a>(doc: &DomainDoc, rendered: &'a [String]) -> Result<Vec<&'a str>, XmlError> {
     let mut known: Vec<HostdevSource> = doc.hostdevs.iter().map(|h| h.source.clone()).collect();

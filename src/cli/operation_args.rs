@@ -1,0 +1,132 @@
+//! What operations on instances are given on the command line.
+
+use clap::builder::NonEmptyStringValueParser;
+use clap::{Args, ValueEnum};
+
+use crate::model::DisplayWish;
+
+/// An instance by name or UUID.
+#[derive(Debug, Args)]
+pub struct Instance {
+    /// Its name or UUID
+    #[arg(value_name = "INSTANCE", value_parser = NonEmptyStringValueParser::new())]
+    pub instance: String,
+}
+
+/// How an operation is begun and waited for.
+#[derive(Debug, Args)]
+pub struct JobArgs {
+    /// An id of your own: the same id again is the same operation, done once
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    pub operation_id: Option<String>,
+    /// Print the job and do not wait for its end
+    #[arg(long)]
+    pub no_wait: bool,
+}
+
+/// An operation on an instance.
+#[derive(Debug, Args)]
+pub struct VerbArgs {
+    /// Whose.
+    #[command(flatten)]
+    pub of: Instance,
+    /// How.
+    #[command(flatten)]
+    pub job: JobArgs,
+}
+
+/// `spawn`.
+#[derive(Debug, Args)]
+pub struct SpawnArgs {
+    /// The domain XML, or - for standard input
+    #[arg(value_name = "DOMAIN.xml")]
+    pub domain: String,
+    /// Flavor extra specs, key=value separated by commas
+    ///
+    /// resources{S}:CLASS=N, trait{S}:NAME=required|forbidden, required{S}=NAME,!NAME or required{S}=in:NAME,NAME (one of
+    /// them), group_policy=isolate|none, numa=required|preferred|ignore. {S} is nothing, a number or a word: keys with the
+    /// same one make a group.
+    #[arg(long, value_name = "SPECS", value_parser = NonEmptyStringValueParser::new())]
+    pub flavor: String,
+    /// Whether the guest's console shows the first device
+    #[arg(long, value_name = "on|off", default_value = "off", hide_possible_values = true)]
+    pub display: Display,
+    /// Show what would be done, do nothing
+    #[arg(long, conflicts_with = "no_wait")]
+    pub dry_run: bool,
+    /// How.
+    #[command(flatten)]
+    pub job: JobArgs,
+}
+
+/// `rescue` and `rebuild`.
+#[derive(Debug, Args)]
+pub struct DefinitionArgs {
+    /// Whose.
+    #[command(flatten)]
+    pub verb: VerbArgs,
+    /// The domain XML, of the same name and UUID and without host devices of ours, or - for standard input
+    #[arg(value_name = "DOMAIN.xml")]
+    pub domain: String,
+}
+
+/// `attach`.
+#[derive(Debug, Args)]
+pub struct AttachArgs {
+    /// Whose.
+    #[command(flatten)]
+    pub verb: VerbArgs,
+    /// Flavor extra specs of the further device, as for spawn
+    #[arg(long, value_name = "SPECS", value_parser = NonEmptyStringValueParser::new())]
+    pub flavor: String,
+}
+
+/// `detach`.
+#[derive(Debug, Args)]
+pub struct DetachArgs {
+    /// Whose.
+    #[command(flatten)]
+    pub verb: VerbArgs,
+    /// UUID of the device
+    #[arg(value_name = "DEVICE")]
+    pub device: String,
+}
+
+/// `claim create`.
+#[derive(Debug, Args)]
+pub struct ClaimArgs {
+    /// UUID of the domain
+    #[arg(long, value_name = "UUID")]
+    pub instance: String,
+    /// A name for people
+    #[arg(long, default_value = "", hide_default_value = true)]
+    pub name: String,
+    /// Flavor extra specs, key=value separated by commas
+    ///
+    /// resources{S}:CLASS=N, trait{S}:NAME=required|forbidden, required{S}=NAME,!NAME or required{S}=in:NAME,NAME (one of
+    /// them), group_policy=isolate|none, numa=required|preferred|ignore. {S} is nothing, a number or a word: keys with the
+    /// same one make a group.
+    #[arg(long, value_name = "SPECS", value_parser = NonEmptyStringValueParser::new())]
+    pub flavor: String,
+    /// How.
+    #[command(flatten)]
+    pub job: JobArgs,
+}
+
+/// `--display`.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Display {
+    /// `display='on'` and `ramfb='on'`.
+    On,
+    /// Neither.
+    Off,
+}
+
+impl From<Display> for DisplayWish {
+    fn from(display: Display) -> Self {
+        match display {
+            Display::On => Self::On,
+            Display::Off => Self::Off,
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Attach: one more device, made and written into the definition, and into the guest if it runs.
+
+use super::steps::{MakeDevice, OnUndo, PlugDevice, Way};
+use super::{Host, Params, VERSION, forget_devices, parts};
+use crate::host::Config;
+use crate::model::{ClaimState, OpKind};
+use crate::saga::{Script, Step};
+
+/// The steps of an attach. `devices` are the new ones, `others` those that the domain is known by.
+pub fn script(host: &Host, params: Params) -> Script {
+    let mut steps: Vec<Box<dyn Step>> = Vec::new();
+    for (part, device) in parts(&params.devices) {
+        steps.push(Box::new(MakeDevice::new(host, part, device, OnUndo::Remove)));
+    }
+    for config in [Config::Definition, Config::Live] {
+        for device in parts(&params.devices) {
+            steps.push(Box::new(PlugDevice::new(host, &params, device, (config, Way::In))));
+        }
+    }
+    let on_failed = forget_devices(&params.devices);
+    let state = if params.start { ClaimState::InUse } else { ClaimState::Ready };
+    Script {
+        on_failed,
+        result: super::result_of(params, state),
+        ..Script::new(OpKind::Attach, VERSION, steps)
+    }
+}

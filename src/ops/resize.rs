@@ -1,0 +1,99 @@
+//! Resize on one host: new devices beside the old ones, a change over, and then one of the two sides goes.
+//!
+//! Between two operations the move is in the books, and both sides are booked. `devices` are those of the side that an
+//! operation works for, `others` those of the other side.
+
+use super::steps::{MakeDevice, OnUndo, Record, RedefineDomain, RemoveDevice, StartDomain, StopDomain};
+use super::{Host, Params, VERSION, forget_claims, forget_devices, moved, parts, roles};
+use crate::model::{ClaimRole, ClaimState, OpKind};
+use crate::saga::{Script, Step};
+use crate::store::Change;
+
+/// The new devices are made; the guest goes on with the old ones.
+pub fn prepare(host: &Host, params: Params) -> Script {
+    let mut steps: Vec<Box<dyn Step>> = Vec::new();
+    for (part, device) in parts(&params.devices) {
+        steps.push(Box::new(MakeDevice::new(host, part, device, OnUndo::Remove)));
+    }
+    steps.push(Box::new(Record::new(vec![moved(&params)])));
+    let on_failed = forget_devices(&params.devices);
+    Script {
+        on_failed,
+        result: super::result_of(params, ClaimState::Ready),
+        ..Script::new(OpKind::ResizePrepare, VERSION, steps)
+    }
+}
+
+/// The guest is stopped, defined with the new devices, and started if it ran.
+pub fn finish(host: &Host, params: Params) -> Script {
+    let old_side = params.turned();
+    let mut steps: Vec<Box<dyn Step>> =
+        vec![Box::new(StopDomain::in_between(host, &old_side)), Box::new(RedefineDomain::new(host, &params))];
+    if params.start {
+        for (part, device) in parts(&params.devices) {
+            steps.push(Box::new(MakeDevice::new(host, part, device, OnUndo::Keep)));
+        }
+        steps.push(Box::new(StartDomain::new(host, &params)));
+    }
+    steps.push(Box::new(Record::new(changed_over(&params))));
+    let state = if params.start { ClaimState::InUse } else { ClaimState::Ready };
+    Script { result: super::result_of(params, state), ..Script::new(OpKind::ResizeFinish, VERSION, steps) }
+}
+
+fn changed_over(params: &Params) -> Vec<Change> {
+    let flavor = params.flavor.clone();
+    let new = roles(&params.devices, ClaimRole::Primary);
+    let old = roles(&params.others, ClaimRole::Outgoing);
+    new.chain(old).chain([Change::Flavor { instance: params.instance, flavor }, moved(params)]).collect()
+}
+
+/// The old devices go. The first that is removed is the point of no return.
+pub fn confirm(host: &Host, params: Params) -> Script {
+    let steps = give_back(host, &params);
+    Script {
+        point_of_no_return: Some(0),
+        result: super::result_of(params, ClaimState::InUse),
+        ..Script::new(OpKind::ResizeConfirm, VERSION, steps)
+    }
+}
+
+/// The old definition and devices again, exactly; then the new devices go. `devices` are the old ones here.
+pub fn revert(host: &Host, params: Params) -> Script {
+    let mut steps: Vec<Box<dyn Step>> = Vec::new();
+    if params.domain_xml.is_some() {
+        steps.push(Box::new(StopDomain::in_between(host, &params.turned())));
+        steps.push(Box::new(RedefineDomain::new(host, &params)));
+        if params.start {
+            for (part, device) in parts(&params.devices) {
+                steps.push(Box::new(MakeDevice::new(host, part, device, OnUndo::Keep)));
+            }
+            steps.push(Box::new(StartDomain::new(host, &params)));
+        }
+    }
+    let point_of_no_return = Some(steps.len());
+    let flavor = Change::Flavor { instance: params.instance, flavor: params.flavor.clone() };
+    let back = roles(&params.devices, ClaimRole::Primary).chain([flavor]).collect();
+    steps.push(Box::new(Record::new(back)));
+    steps.extend(give_back(host, &params));
+    let state = if params.start { ClaimState::InUse } else { ClaimState::Parked };
+    Script {
+        point_of_no_return,
+        result: super::result_of(params, state),
+        ..Script::new(OpKind::ResizeRevert, VERSION, steps)
+    }
+}
+
+/// The devices of the other side go, and the move is over.
+fn give_back(host: &Host, params: &Params) -> Vec<Box<dyn Step>> {
+    let mut steps: Vec<Box<dyn Step>> = Vec::new();
+    let mut over = vec![moved(params)];
+    if params.keep_devices {
+        over.extend(forget_claims(&params.others));
+    } else {
+        for (part, device) in parts(&params.others) {
+            steps.push(Box::new(RemoveDevice::new(host, part, device)));
+        }
+    }
+    steps.push(Box::new(Record::new(over)));
+    steps
+}

@@ -1,0 +1,222 @@
+//! An instance from one host to another, the guest switched off: what each of the two hosts books.
+
+use serde_json::json;
+
+use super::Service;
+use super::api::{Accepted, PrepareRequest};
+use super::book::{Asked, Chosen, Draft, digest_of};
+use super::lifecycle::Subject;
+use super::resize::{baggage_of, moved_on};
+use crate::catalog::LockMark;
+use crate::model::{
+    Baggage, ClaimRole, DomainOwner, Fault, FaultKind, InstanceUuid, MdevUuid, Move, MoveKind, MovePhase,
+    OpKind, Request,
+};
+use crate::ops::Params;
+use crate::plan::handover::{Handover, Leaving, Traveller};
+use crate::plan::migrate::{Moving, landings};
+use crate::plan::pick::Choice;
+use crate::xml::domain::{DomainDoc, with_other_uuids, without_hostdevs};
+
+impl Service {
+    /// Source: switches the guest off and hands it out.
+    pub(super) async fn plan_migrate_begin(&self, subject: &Subject) -> Result<Params, Fault> {
+        let running = self.runs(subject.instance.uuid).await?;
+        let leaving = Leaving {
+            host: &self.host_name,
+            instance: &subject.instance,
+            claims: &subject.claims,
+            running,
+            lock: self.settings.now().lock.as_ref().map(LockMark::from),
+            domain_xml: self.definition(&subject.instance).await?,
+        };
+        let document = Handover::of(leaving)?;
+        let moving = Move {
+            instance: subject.instance.uuid,
+            kind: MoveKind::Out,
+            phase: MovePhase::Prepared,
+            baggage: Baggage { running, ..Baggage::default() },
+        };
+        let document = serde_json::to_value(&document).ok();
+        Ok(Params { document, moving: Some(moving), start: running, ..subject.params() })
+    }
+
+    /// [`super::api::UseCases::migrate_prepare`].
+    pub(super) async fn book_arrival(&self, request: PrepareRequest) -> Result<Accepted, Fault> {
+        let options = format!("{:?} {}", request.flavor, request.allow_type_change);
+        let digest = digest_of(&[OpKind::MigratePrepare.as_str(), &request.document, &options]);
+        if let Some(again) = self.repeated(request.operation_id.as_deref(), &digest)? {
+            return Ok(again);
+        }
+        let document = Handover::parse(&request.document)?;
+        self.check_lock(&document)?;
+        let flavor = request.flavor.clone().or_else(|| document.flavor.clone());
+        let draft = Draft {
+            instance: document.instance,
+            name: document.name.clone(),
+            owner: DomainOwner::Mdevirt,
+            flavor,
+            digest,
+            operation_id: request.operation_id.clone(),
+            op: OpKind::MigratePrepare,
+        };
+        let _one_at_a_time = self.booking.lock().await;
+        if let Some(again) = self.known(&draft)? {
+            return Ok(again);
+        }
+        self.refuse_taken_domain(&draft).await?;
+        let chosen = self.choose_arrival(&document, &request).await?;
+        let params = self.arrival(&document, &draft, &chosen)?;
+        self.begin_new(draft, chosen.claims, params)
+    }
+
+    fn check_lock(&self, document: &Handover) -> Result<(), Fault> {
+        let ours = self.settings.now().lock.as_ref().map(LockMark::from);
+        if ours.as_ref().map(|l| l.digest) == document.lock.as_ref().map(|l| l.digest) {
+            return Ok(());
+        }
+        let shown = |mark: &Option<LockMark>| match mark {
+            Some(mark) => format!("revision {}, digest {}", mark.revision, mark.digest.short()),
+            None => "none".to_owned(),
+        };
+        let (there, here) = (shown(&document.lock), shown(&ours));
+        let text = format!(
+            "migrate {:?} from {}: the lock of traits there is {there}, here it is {here}; ship one traits.lock to both, \
+             `mdevirtctl trait verify` on exports of both says what differs",
+            document.name, document.host
+        );
+        Err(Fault::new(FaultKind::TraitMismatch, text)
+            .with_details(json!({ "source": document.lock, "target": ours })))
+    }
+
+    /// Devices of the same identities; of another flavor, or by the flavor alone, where that was asked for.
+    async fn choose_arrival(&self, document: &Handover, request: &PrepareRequest) -> Result<Chosen, Fault> {
+        if request.flavor.is_none() && !request.allow_type_change {
+            return self.land(document).await;
+        }
+        let flavor = request.flavor.as_ref().or(document.flavor.as_ref()).ok_or_else(|| {
+            let text = format!("the flavor of {:?} is not known; give one with --flavor", document.name);
+            Fault::new(FaultKind::InvalidRequest, text)
+        })?;
+        if flavor.trim().is_empty() {
+            return Ok(Chosen::default());
+        }
+        let wanted = Request::parse(flavor)?;
+        let theirs: Vec<MdevUuid> = document.devices.iter().map(|d| d.uuid).collect();
+        let doc = DomainDoc::parse(without_hostdevs(&document.domain_xml, &theirs)?)?;
+        let asked = Asked {
+            instance: document.instance,
+            request: &wanted,
+            domain: Some(&doc),
+            role: ClaimRole::Incoming,
+        };
+        let chosen = self.choose(&asked).await?;
+        warn_of_changes(document, &chosen);
+        Ok(chosen)
+    }
+
+    async fn land(&self, document: &Handover) -> Result<Chosen, Fault> {
+        let settings = self.settings.now();
+        let seen = self.observe().await?;
+        let picture = seen.picture(&settings);
+        self.learn(&seen, &settings, &picture)?;
+        let moving: Vec<Moving> =
+            document.devices.iter().map(|d| Moving { uuid: d.uuid, identity: d.identity.clone() }).collect();
+        let landed = landings(&moving, &picture.capacity, &picture.resolution).map_err(|err| {
+            let text = format!("migrate {:?} from {}: {err}", document.name, document.host);
+            let no_room = err.reasons.iter().any(|r| !r.reason.starts_with("serves "));
+            let kind = if no_room { FaultKind::NoCapacity } else { FaultKind::Incompatible };
+            Fault::new(kind, text).with_details(json!({ "identity": err.identity, "parents": err.reasons }))
+        })?;
+        let choices = document.devices.iter().zip(landed).map(|(device, landing)| Choice {
+            group: device.group.clone(),
+            type_name: seen
+                .identity(&landing.parent, &landing.type_id)
+                .map_or_else(|| landing.type_id.to_string(), |i| i.label().to_owned()),
+            parent: landing.parent,
+            type_id: landing.type_id,
+            device_api: device.device_api,
+            class: device.resource_class.clone(),
+            required: device.traits.clone(),
+            reuse: None,
+        });
+        Ok(self.chosen((document.instance, ClaimRole::Incoming), &seen, choices.collect()))
+    }
+
+    fn arrival(&self, document: &Handover, draft: &Draft, chosen: &Chosen) -> Result<Params, Fault> {
+        let domain_xml = self.landed_xml(document, chosen)?;
+        let pairs: Vec<_> = document
+            .devices
+            .iter()
+            .zip(&chosen.claims)
+            .map(|(there, here)| json!({ "source": there.uuid, "target": here.uuid }))
+            .collect();
+        let moving = Move {
+            instance: draft.instance,
+            kind: MoveKind::In,
+            phase: MovePhase::Prepared,
+            baggage: Baggage {
+                running: document.running,
+                new_xml: Some(domain_xml),
+                peer: Some(document.host.clone()),
+                ..Baggage::default()
+            },
+        };
+        Ok(Params {
+            moving: Some(moving),
+            document: Some(json!({ "host": self.host_name, "pairs": pairs })),
+            ..Params::new(draft.instance, draft.name.clone(), chosen.devices.clone())
+        })
+    }
+
+    /// The source's definition with the target's devices, each at the same place in the guest.
+    fn landed_xml(&self, document: &Handover, chosen: &Chosen) -> Result<String, Fault> {
+        let xml = &document.domain_xml;
+        let old = &document.devices;
+        let same_kind = old.iter().zip(&chosen.claims).all(|(a, b)| a.device_api == b.device_api);
+        if same_kind && old.len() == chosen.claims.len() {
+            let pairs: Vec<_> = old.iter().zip(&chosen.claims).map(|(a, b)| (a.uuid, b.uuid)).collect();
+            return Ok(with_other_uuids(xml, &pairs)?);
+        }
+        let doc = DomainDoc::parse(xml)?;
+        let shown = |d: &Traveller| doc.mdev(d.uuid).is_some_and(|h| h.display == Some(true));
+        let display = if old.iter().any(shown) { crate::model::DisplayWish::On } else { Default::default() };
+        let theirs: Vec<MdevUuid> = old.iter().map(|d| d.uuid).collect();
+        let bare = without_hostdevs(xml, &theirs)?;
+        self.write_hostdevs(&bare, Some(document.instance), &chosen.claims, display)
+    }
+
+    /// Target: the guest is here from now on.
+    pub(super) fn plan_migrate_finish(&self, subject: &Subject) -> Params {
+        let baggage = baggage_of(subject);
+        Params {
+            domain_xml: baggage.new_xml.clone(),
+            start: baggage.running,
+            moving: moved_on(subject, MovePhase::Finished, baggage),
+            ..subject.params_of(subject.plans.clone())
+        }
+    }
+
+    /// Source: everything goes. Target: the move is over.
+    pub(super) fn plan_migrate_confirm(&self, subject: &Subject) -> Params {
+        let leaves = subject.moving.as_ref().is_some_and(|m| m.kind == MoveKind::Out);
+        Params { leaves, keep_devices: subject.keeps, ..subject.params_of(subject.plans.clone()) }
+    }
+
+    /// Target: everything goes. Source: the guest is here again, and runs if it ran.
+    pub(super) fn plan_migrate_revert(&self, subject: &Subject) -> Params {
+        let leaves = subject.moving.as_ref().is_some_and(|m| m.kind == MoveKind::In);
+        let start = baggage_of(subject).running && !leaves;
+        Params { leaves, start, keep_devices: subject.keeps, ..subject.params_of(subject.plans.clone()) }
+    }
+}
+
+/// Says which devices are of another type than on the source; that was asked for, and an operator should find it in the log.
+fn warn_of_changes(document: &Handover, chosen: &Chosen) {
+    let instance: InstanceUuid = document.instance;
+    for (there, here) in document.devices.iter().zip(&chosen.claims) {
+        if here.identity.as_ref() != Some(&there.identity) {
+            tracing::warn!(%instance, was = %there.identity, now = %here.type_name, "the type changes with the host");
+        }
+    }
+}
