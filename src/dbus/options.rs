@@ -67,13 +67,14 @@ pub fn operate(op: OpKind, instance_text: &str, record: &Record) -> Result<Opera
 
 /// The options that an operation on an instance has.
 fn keys(op: OpKind) -> &'static [&'static str] {
-    match op {
-        OpKind::Rescue | OpKind::Rebuild => &["domain_xml", "operation_id"],
-        OpKind::Attach => &["flavor", "operation_id"],
-        OpKind::Detach => &["device", "operation_id"],
-        OpKind::ResizePrepare => &["flavor", "display", "operation_id"],
-        _ => &["operation_id"],
-    }
+    let more: [(OpKind, &[&str]); 5] = [
+        (OpKind::Rescue, &["domain_xml", "operation_id"]),
+        (OpKind::Rebuild, &["domain_xml", "operation_id"]),
+        (OpKind::Attach, &["flavor", "operation_id"]),
+        (OpKind::Detach, &["device", "operation_id"]),
+        (OpKind::ResizePrepare, &["flavor", "display", "operation_id"]),
+    ];
+    more.into_iter().find(|(with, _)| *with == op).map_or(&["operation_id"], |(_, keys)| keys)
 }
 
 /// The options of `MigratePrepare`.

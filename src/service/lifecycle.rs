@@ -92,10 +92,8 @@ impl Service {
             return Ok(again);
         }
         // Only what books new devices has to wait for other bookings.
-        let _one_at_a_time = match op {
-            OpKind::ResizePrepare | OpKind::Attach => Some(self.booking.lock().await),
-            _ => None,
-        };
+        let books_devices = matches!(op, OpKind::ResizePrepare | OpKind::Attach);
+        let _one_at_a_time = if books_devices { Some(self.booking.lock().await) } else { None };
         let subject = self.subject(op, &instance).await?;
         let booking: Booking = match op {
             OpKind::Destroy | OpKind::Release => everything(&subject).into(),

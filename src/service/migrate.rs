@@ -67,7 +67,7 @@ impl Service {
         self.refuse_taken_domain(&draft).await?;
         let chosen = self.choose_arrival(&document, &request).await?;
         let params = self.arrival(&document, &draft, &chosen)?;
-        self.begin_new(draft, chosen.claims, params)
+        self.begin_new(draft, chosen.claims, &params)
     }
 
     fn check_lock(&self, document: &Handover) -> Result<(), Fault> {
