@@ -126,6 +126,7 @@ mod tests {
             name: name.to_owned(),
             flavor: None,
             moving: None,
+            peer: None,
             claims: Vec::new(),
         }
     }

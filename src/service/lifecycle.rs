@@ -108,7 +108,7 @@ impl Service {
             OpKind::ResizeFinish => self.plan_resize_finish(&subject).await?.into(),
             OpKind::ResizeConfirm => self.plan_resize_confirm(&subject).into(),
             OpKind::ResizeRevert => self.plan_resize_revert(&subject).await?.into(),
-            OpKind::MigrateBegin => self.plan_migrate_begin(&subject).await?.into(),
+            OpKind::MigrateBegin => self.plan_migrate_begin(&subject, &with).await?.into(),
             OpKind::MigrateFinish => self.plan_migrate_finish(&subject).into(),
             OpKind::MigrateConfirm => self.plan_migrate_confirm(&subject).into(),
             OpKind::MigrateRevert => self.plan_migrate_revert(&subject).into(),
