@@ -6,10 +6,11 @@ use clap::Parser;
 
 use super::args::{
     AttachArgs, ClaimCommand, Cli, Command, ConfigCommand, DefinitionArgs, DetachArgs, DeviceCommand,
-    HookCommand, InstanceCommand, JobCommand, TraitCommand, TypeCommand, VerbArgs,
+    HookCommand, InstanceCommand, JobCommand, MigrateArgs, TraitCommand, TypeCommand, VerbArgs,
 };
 use super::output::{Output, Stop};
 use super::session::Session;
+use super::travel::{self, Side};
 use super::{books, config, doctor, generate, hardware, monitor, operate, traits, verify};
 use crate::dbus::{Bus, Client};
 use crate::model::{Fault, FaultKind, InvalidName, OpKind};
@@ -66,6 +67,11 @@ fn run(cli: Cli, bus: &Bus, output: Output) -> Result<(), Stop> {
         | Command::Rebuild(_)
         | Command::Attach(_)
         | Command::Detach(_)
+        | Command::Resize(_)
+        | Command::Migrate(_)
+        | Command::Confirm(_)
+        | Command::Revert(_)
+        | Command::Evacuate(_)
         | Command::Restore(_)
         | Command::Job(_)
         | Command::Monitor
@@ -117,6 +123,24 @@ async fn talk(cli: Cli, bus: &Bus, output: Output) -> Result<(), Stop> {
         Command::Destroy(args) => plain(&session, OpKind::Destroy, &args, output).await,
         Command::Start(args) => plain(&session, OpKind::Start, &args, output).await,
         Command::Stop(args) => plain(&session, OpKind::Stop, &args, output).await,
+        Command::Instance(InstanceCommand::Export { of, output: file }) => {
+            travel::export(&Side::here(&session), &of, file.as_deref(), output).await
+        }
+        Command::Instance(InstanceCommand::Forget(of)) => {
+            travel::forget(&Side::here(&session), &of, output).await
+        }
+        Command::Resize(args) => match args.to.clone() {
+            None => travel::resize(&Side::here(&session), &args, output).await,
+            Some(to) => {
+                let (of, flavor) = (args.of, Some(args.flavor));
+                let args = MigrateArgs { of, to, flavor, allow_type_change: true, confirm: false };
+                travel::migrate(&Side::here(&session), &args, output).await
+            }
+        },
+        Command::Migrate(args) => travel::migrate(&Side::here(&session), &args, output).await,
+        Command::Confirm(of) => travel::confirm(&Side::here(&session), &of, output).await,
+        Command::Revert(of) => travel::revert(&Side::here(&session), &of, output).await,
+        Command::Evacuate(args) => travel::evacuate(&Side::here(&session), &args, output).await,
         Command::Reboot(args) => plain(&session, OpKind::Reboot, &args, output).await,
         Command::Suspend(args) => plain(&session, OpKind::Suspend, &args, output).await,
         Command::Resume(args) => plain(&session, OpKind::Resume, &args, output).await,

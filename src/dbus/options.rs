@@ -7,7 +7,7 @@ use super::json::{self, Limits, Record, shown};
 use crate::catalog::{Export, Verdict, verify};
 use crate::config::MAX_FILE_BYTES;
 use crate::model::{DisplayWish, Fault, FaultKind, InvalidName, OpKind};
-use crate::plan::handover::MAX_HANDOVER_BYTES;
+pub use crate::plan::handover::MAX_HANDOVER_BYTES;
 use crate::service::api::{AcceptRequest, ClaimRequest, Operate, OperateWith, PrepareRequest, SpawnRequest};
 pub use crate::xml::MAX_BYTES as MAX_DOMAIN_XML_BYTES;
 
