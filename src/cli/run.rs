@@ -99,6 +99,7 @@ fn answer_hook(arguments: &[std::ffi::OsString]) -> Result<(), Stop> {
 async fn talk(cli: Cli, bus: &Bus, output: Output) -> Result<(), Stop> {
     let session = Session::open(&cli, bus).await?;
     let client = session.client();
+    let here = Side::here(&session, cli.global.host.as_deref());
     match cli.command {
         Command::Status => output.print(&client.status().await?),
         Command::Doctor => doctor::doctor(client, output).await,
@@ -124,23 +125,21 @@ async fn talk(cli: Cli, bus: &Bus, output: Output) -> Result<(), Stop> {
         Command::Start(args) => plain(&session, OpKind::Start, &args, output).await,
         Command::Stop(args) => plain(&session, OpKind::Stop, &args, output).await,
         Command::Instance(InstanceCommand::Export { of, output: file }) => {
-            travel::export(&Side::here(&session), &of, file.as_deref(), output).await
+            travel::export(&here, &of, file.as_deref(), output).await
         }
-        Command::Instance(InstanceCommand::Forget(of)) => {
-            travel::forget(&Side::here(&session), &of, output).await
-        }
+        Command::Instance(InstanceCommand::Forget(of)) => travel::forget(&here, &of, output).await,
         Command::Resize(args) => match args.to.clone() {
-            None => travel::resize(&Side::here(&session), &args, output).await,
+            None => travel::resize(&here, &args, output).await,
             Some(to) => {
                 let (of, flavor) = (args.of, Some(args.flavor));
                 let args = MigrateArgs { of, to, flavor, allow_type_change: true, confirm: false };
-                travel::migrate(&Side::here(&session), &args, output).await
+                travel::migrate(&here, &args, output).await
             }
         },
-        Command::Migrate(args) => travel::migrate(&Side::here(&session), &args, output).await,
-        Command::Confirm(of) => travel::confirm(&Side::here(&session), &of, output).await,
-        Command::Revert(of) => travel::revert(&Side::here(&session), &of, output).await,
-        Command::Evacuate(args) => travel::evacuate(&Side::here(&session), &args, output).await,
+        Command::Migrate(args) => travel::migrate(&here, &args, output).await,
+        Command::Confirm(of) => travel::confirm(&here, &of, output).await,
+        Command::Revert(of) => travel::revert(&here, &of, output).await,
+        Command::Evacuate(args) => travel::evacuate(&here, &args, output).await,
         Command::Reboot(args) => plain(&session, OpKind::Reboot, &args, output).await,
         Command::Suspend(args) => plain(&session, OpKind::Suspend, &args, output).await,
         Command::Resume(args) => plain(&session, OpKind::Resume, &args, output).await,

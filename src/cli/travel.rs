@@ -50,8 +50,9 @@ impl Show for Stage {
 }
 
 impl<'a> Side<'a> {
-    pub(super) fn here(session: &'a Session) -> Self {
-        Self { session, name: "this host".to_owned() }
+    /// The side that the global options name.
+    pub(super) fn here(session: &'a Session, host: Option<&str>) -> Self {
+        Self { session, name: host.unwrap_or("this host").to_owned() }
     }
 
     /// The instance as its books have it; `None` if they do not.
