@@ -1,9 +1,10 @@
 //! Which bus, and a connection to it.
 
-use std::fmt::Write;
 use std::time::Duration;
 
 use zbus::Connection;
+use zbus::address::Address;
+use zbus::address::transport::{Transport, Unixexec};
 use zbus::connection::Builder;
 
 /// Takes the place of `ssh`, as for systemctl.
@@ -41,31 +42,17 @@ impl Bus {
     }
 }
 
-/// The address of a program that carries the bus of another host on its standard input and output.
+/// A program that carries the bus of another host on its standard input and output. Made as a value: zbus reads no escapes
+/// in the text of such an address.
 ///
 /// # Source
 /// systemd `sd-bus.c` (`bus_set_address_system_remote`) and `systemd-stdio-bridge(1)`; D-Bus specification, unixexec.
-fn over_ssh(host: &str) -> String {
-    let ssh = std::env::var(SSH).unwrap_or_else(|_| "ssh".to_owned());
+fn over_ssh(host: &str) -> Address {
+    let ssh = std::env::var_os(SSH).unwrap_or_else(|| "ssh".into());
     // Behind `--` nothing is an option of ssh, whatever the host is called.
     let arguments = ["-xT", "--", host, "systemd-stdio-bridge"];
-    let mut address = format!("unixexec:path={}", escaped(&ssh));
-    for (number, argument) in (1..).zip(arguments) {
-        let _ = write!(address, ",argv{number}={}", escaped(argument));
-    }
-    address
-}
-
-fn escaped(value: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_/.".contains(&byte);
-    value.bytes().fold(String::new(), |mut out, byte| {
-        if plain(byte) {
-            out.push(char::from(byte));
-        } else {
-            let _ = write!(out, "%{byte:02x}");
-        }
-        out
-    })
+    let arguments = arguments.into_iter().map(Into::into).collect();
+    Address::new(Transport::Unixexec(Unixexec::new(ssh.into(), None, arguments)))
 }
 
 /// Connects; with a timeout no call waits longer than that for its answer.
@@ -77,7 +64,7 @@ pub async fn connect(bus: &Bus, call_timeout: Option<Duration>) -> zbus::Result<
         Bus::System => Builder::system(),
         Bus::Session => Builder::session(),
         Bus::Address(address) => Builder::address(address.as_str()),
-        Bus::Host(host) => Builder::address(over_ssh(host).as_str()),
+        Bus::Host(host) => Builder::address(over_ssh(host)),
     };
     match call_timeout {
         Some(timeout) => builder.method_timeout(timeout).build().await,
@@ -91,10 +78,10 @@ mod tests {
 
     #[test]
     fn a_host_is_an_argument_and_nothing_else() {
-        let address = over_ssh("root@gpu-02,argv4=rm -rf");
-        assert!(address.ends_with(
-            ",argv1=-xT,argv2=--,argv3=root%40gpu-02%2cargv4%3drm%20-rf,argv4=systemd-stdio-bridge"
-        ));
+        let host = "root@gpu-02,argv4=rm -rf";
+        let address = over_ssh(host);
+        let Transport::Unixexec(program) = address.transport() else { panic!("{address}") };
+        assert_eq!(program.args(), ["-xT", "--", host, "systemd-stdio-bridge"]);
     }
 
     #[test]
