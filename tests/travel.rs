@@ -205,6 +205,10 @@ async fn resized_here_and_on_another_host() {
     a.ctl(&["resize", "web-01", "--flavor", two]).await.unwrap();
     let finished = "running: parked outgoing, in-use primary, in-use primary; resize finished";
     assert_eq!(a.picture().await, finished);
+    a.ctl(&["resize", "web-01", "--flavor", two]).await.unwrap();
+    let other = a.ctl(&["resize", "web-01", "--flavor", VGPU]).await.unwrap_err();
+    assert!(other.starts_with("Some(4): ") && other.contains("confirm or revert that first"), "{other}");
+    assert_eq!(a.picture().await, finished);
     a.ctl(&["revert", "web-01"]).await.unwrap();
     assert_eq!(a.picture().await, RUNS);
     a.ctl(&["resize", "web-01", "--flavor", two, "--to", b.bus.address()]).await.unwrap();

@@ -131,6 +131,7 @@ mod tests {
             name: name.to_owned(),
             flavor: None,
             moving: None,
+            new_flavor: None,
             peer: None,
             claims: Vec::new(),
         }

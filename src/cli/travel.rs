@@ -113,7 +113,16 @@ async fn reach(peer: &str, patience: Duration) -> Result<Session, Fault> {
 /// The refusal, or the failure of a job; what was prepared is reverted then.
 pub(super) async fn resize(here: &Side<'_>, args: &ResizeArgs, output: Output) -> Result<(), Stop> {
     let view = here.get(&args.of.instance).await?;
-    if view.moving.is_none() {
+    if moving(&view).starts_with("resize ") {
+        if view.new_flavor.as_deref() != Some(args.flavor.trim()) {
+            let text = format!(
+                "instance {:?} is under way to the flavor {:?}: confirm or revert that first",
+                view.name,
+                view.new_flavor.unwrap_or_default()
+            );
+            return Err(Fault::new(FaultKind::InstanceBusy, text).into());
+        }
+    } else {
         let with = OperateWith {
             flavor: Some(args.flavor.clone()),
             display: args.display.into(),
@@ -125,6 +134,9 @@ pub(super) async fn resize(here: &Side<'_>, args: &ResizeArgs, output: Output) -
     if moving(&view) != "resize finished"
         && let Err(fault) = here.plain(OpKind::ResizeFinish, view.uuid).await
     {
+        if !is_over(&fault) {
+            return Err(again(fault).into());
+        }
         return Err(undone(fault, here.plain(OpKind::ResizeRevert, view.uuid).await).into());
     }
     let next = "confirm it with `mdevirtctl confirm`, or go back with `mdevirtctl revert`";
@@ -148,6 +160,9 @@ pub(super) async fn migrate(here: &Side<'_>, args: &MigrateArgs, output: Output)
         }
     };
     if let Err(fault) = arrive(here, &there, uuid, args).await {
+        if !is_over(&fault) {
+            return Err(again(fault).into());
+        }
         return Err(undone(fault, back(here, &there, uuid).await).into());
     }
     if args.confirm {
@@ -205,6 +220,17 @@ async fn back(here: &Side<'_>, there: &Side<'_>, uuid: InstanceUuid) -> Result<(
         Some(_) | None => {}
     }
     here.plain(OpKind::MigrateRevert, uuid).await
+}
+
+/// Whether the failure says that the operation came to nothing. One whose daemon went away goes on with it.
+fn is_over(fault: &Fault) -> bool {
+    !matches!(fault.kind, FaultKind::HostUnreachable | FaultKind::Timeout)
+}
+
+/// The same command goes on where the move is.
+fn again(fault: Fault) -> Fault {
+    let text = format!("{}; then give the same command again, or `mdevirtctl revert`", fault.message);
+    Fault { message: text, ..fault }
 }
 
 /// The reason, and what came of going back.
@@ -300,6 +326,9 @@ pub(super) async fn evacuate(here: &Side<'_>, args: &EvacuateArgs, output: Outpu
     if moving(&here.get(&uuid.to_string()).await?) == "in prepared"
         && let Err(fault) = here.plain(OpKind::MigrateFinish, uuid).await
     {
+        if !is_over(&fault) {
+            return Err(again(fault).into());
+        }
         return Err(undone(fault, here.plain(OpKind::MigrateRevert, uuid).await).into());
     }
     if moving(&here.get(&uuid.to_string()).await?) == "in finished" {

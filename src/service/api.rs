@@ -123,6 +123,9 @@ pub struct InstanceView {
     /// A move that waits for its next operation, `resize finished`; `null` without one.
     #[serde(default)]
     pub moving: Option<String>,
+    /// The flavor it is under way to on this host, or has since the move was finished.
+    #[serde(default)]
+    pub new_flavor: Option<String>,
     /// The other side of it, where there is one.
     #[serde(default)]
     pub peer: Option<String>,

@@ -1,7 +1,7 @@
 //! A database of every released schema, with an open saga in it, still opens.
 
 use super::fixture::*;
-use crate::model::{ClaimState, OpKind, SagaState, StepEvent};
+use crate::model::{ClaimRole, ClaimState, MoveKind, MovePhase, OpKind, SagaState, StepEvent};
 
 /// The dump of a state directory, one per schema; a file is never edited once its schema is released.
 const SCHEMA_1: &str = include_str!("../../../tests/upgrade/0001_open_saga.sql");
@@ -46,5 +46,26 @@ fn schema_2() {
     let meanings = store.meanings().unwrap();
     assert_eq!((meanings.len(), &meanings[0].identity), (1, &identity()));
     assert_eq!(store.shifts(&meanings[0].word).unwrap().len(), 1);
+    store.begin(spawn(9)).unwrap();
+}
+
+const SCHEMA_3: &str = include_str!("../../../tests/upgrade/0003_open_resize.sql");
+
+#[test]
+fn schema_3() {
+    let dir = tempfile::tempdir().unwrap();
+    restore(dir.path(), SCHEMA_3);
+    let store = open(dir.path());
+    let open_sagas = store.open_sagas().unwrap();
+    assert_eq!(open_sagas.iter().map(|s| s.op).collect::<Vec<_>>(), [OpKind::ResizeFinish]);
+    let books = store.books();
+    let of = books.claims_of(open_sagas[0].instance).map(|c| (c.state, c.role));
+    assert_eq!(
+        of.collect::<Vec<_>>(),
+        [(ClaimState::Parked, ClaimRole::Primary), (ClaimState::Ready, ClaimRole::Incoming)]
+    );
+    let moving = books.move_of(open_sagas[0].instance).unwrap();
+    assert_eq!((moving.kind, moving.phase), (MoveKind::Resize, MovePhase::Prepared));
+    assert!(books.instances().all(|i| i.flavor.is_some()));
     store.begin(spawn(9)).unwrap();
 }
