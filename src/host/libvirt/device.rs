@@ -94,7 +94,13 @@ impl LibvirtHost {
     }
 
     async fn start_defined(&self, uuid: MdevUuid, parent: &ParentAddr) -> Result<(), HostError> {
-        self.on_listed("start", uuid, parent, |device, _| ffi::start(device).map(|()| true)).await
+        // The kernel does not have it: libvirt, which says that it is active, has not heard yet that it went.
+        let start = |device: &VirtNode, _: &Mdev| match ffi::start(device) {
+            Ok(()) => Ok(true),
+            Err(err) if is_wrong_state(&err) => Ok(false),
+            Err(err) => Err(err),
+        };
+        self.on_listed("start", uuid, parent, start).await
     }
 
     /// libvirt takes no wish for autostart from the XML, so that is a call of its own; one that a second definition of the

@@ -16,7 +16,7 @@ mdev_class = "CUSTOM_A2"
 """
 
 TEMPLATES = "/etc/mdevirt/xml-templates"
-SPARE_PORT = "<controller type='pci' model='pcie-root-port'/>"
+PORTS = "<controller type='pci' index='0' model='pcie-root'/>" + "<controller type='pci' model='pcie-root-port'/>" * 3
 
 
 def claims(vm, name="web-01"):
@@ -97,7 +97,7 @@ def test_a_guest_that_does_not_let_go_is_not_suspended(vm):
 
 
 def test_attach_to_a_running_guest_and_detach_from_a_stopped_one(vm):
-    xml = domain_xml("web-01").replace("<controller type='usb'", f"{SPARE_PORT * 3}<controller type='usb'")
+    xml = domain_xml("web-01").replace("<controller type='usb'", f"{PORTS}<controller type='usb'")
     first = spawned(vm, xml)
     vm.daemon.ctl("attach web-01 --flavor resources:CUSTOM_A2=1")
     (second,) = [uuid for uuid in vm.gpus.mdevs() if uuid != first]
