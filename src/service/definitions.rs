@@ -29,7 +29,7 @@ impl Service {
         let params = subject.params();
         let xml = self.definition(&subject.instance).await?;
         let hostdevs = self.hostdevs(&xml, &params.devices)?;
-        Ok(Params { hostdevs, start: op == OpKind::Resume, ..params })
+        Ok(Params { hostdevs, start: op == OpKind::Resume, ran: op == OpKind::Suspend, ..params })
     }
 
     /// The `<hostdev>` of each device as a definition has it, with its place in the guest; a plain one where it has none.
@@ -55,9 +55,11 @@ impl Service {
         subject: &Subject,
         with: &OperateWith,
     ) -> Result<Params, Fault> {
+        self.refuse_suspended(op, subject).await?;
         let old_xml = self.definition(&subject.instance).await?;
-        let start = self.runs(subject.instance.uuid).await?;
-        let params = Params { old_xml: Some(old_xml.clone()), moving: None, start, ..subject.params() };
+        let ran = self.runs(subject.instance.uuid).await?;
+        let params =
+            Params { old_xml: Some(old_xml.clone()), moving: None, start: ran, ran, ..subject.params() };
         let kept = subject.moving.as_ref().map(|m| &m.baggage);
         Ok(match op {
             OpKind::Unrescue => Params {
@@ -66,12 +68,13 @@ impl Service {
                 ..params
             },
             OpKind::Rescue => {
-                let baggage = Baggage { running: start, old_xml: Some(old_xml), ..Baggage::default() };
+                let baggage = Baggage { running: ran, old_xml: Some(old_xml), ..Baggage::default() };
                 let (kind, phase) = (MoveKind::Rescue, MovePhase::Finished);
                 let moving = Move { instance: subject.instance.uuid, kind, phase, baggage };
                 Params {
                     domain_xml: Some(self.with_own_devices(subject, with).await?),
                     moving: Some(moving),
+                    start: true,
                     ..params
                 }
             }

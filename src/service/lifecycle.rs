@@ -11,7 +11,7 @@ use super::api::{Accepted, Operate};
 use super::book::digest_of;
 use crate::config::OnRelease;
 use crate::model::{
-    Claim, ClaimRole, ClaimState, Fault, FaultKind, HostScan, Instance, InstanceUuid, Move, OpKind,
+    Claim, ClaimRole, ClaimState, Fault, FaultKind, HostScan, Instance, InstanceUuid, Move, MoveKind, OpKind,
 };
 use crate::ops::{DevicePlan, Params, host_fault};
 use crate::store::{Begin, Books, Recheck, StoreError};
@@ -27,6 +27,8 @@ pub(super) struct Subject {
     pub(super) plans: Vec<DevicePlan>,
     /// Devices that are given back stay, idle.
     pub(super) keeps: bool,
+    /// Its domain may have none of its devices, and is known by its name then.
+    pub(super) bare: bool,
 }
 
 impl Subject {
@@ -52,7 +54,7 @@ impl Subject {
 
     /// Parameters of an operation for these devices.
     pub(super) fn params_of(&self, devices: Vec<DevicePlan>) -> Params {
-        Params::new(self.instance.uuid, self.instance.name.clone(), devices)
+        Params { bare: self.bare, ..Params::new(self.instance.uuid, self.instance.name.clone(), devices) }
     }
 
     /// Refuses if the books are not any more what was planned with.
@@ -139,7 +141,37 @@ impl Service {
         // What a stuck operation left half made is no device to keep.
         let all_made = claims.iter().all(|c| c.state != ClaimState::Reserved);
         let keeps = all_made && self.settings.now().config.on_release == OnRelease::Keep;
-        Ok(Subject { instance, claims, moving, plans, keeps })
+        let bare = self.may_be_bare(&instance, &claims, moving.as_ref())?;
+        Ok(Subject { instance, claims, moving, plans, keeps, bare })
+    }
+
+    /// Whether the domain may have no device of the instance: it has none of its own, or an operation that gives it the first
+    /// or takes the last got stuck.
+    fn may_be_bare(
+        &self,
+        instance: &Instance,
+        claims: &[Claim],
+        moving: Option<&Move>,
+    ) -> Result<bool, Fault> {
+        // Between two hosts the domain has the devices of its only side.
+        let one_side = moving.is_some_and(|m| matches!(m.kind, MoveKind::Out | MoveKind::In));
+        if claims.iter().all(|c| !one_side && c.role != ClaimRole::Primary) {
+            return Ok(true);
+        }
+        let stuck = self.store.stuck_sagas()?;
+        let last = stuck.iter().rfind(|saga| saga.instance == instance.uuid);
+        Ok(last.is_some_and(|saga| saga.params["bare"].as_bool() == Some(true)))
+    }
+
+    /// Saved memory belongs to the definition and the devices that it was saved with.
+    pub(super) async fn refuse_suspended(&self, op: OpKind, subject: &Subject) -> Result<(), Fault> {
+        let Instance { name, uuid, .. } = &subject.instance;
+        let saved = self.host.hypervisor.is_saved(*uuid).await;
+        if saved.map_err(|e| host_fault(&format!("look for the saved memory of {name:?}"), &e))? {
+            let text = format!("{op} instance {name:?}: it is suspended; resume it first");
+            return Err(Fault::new(FaultKind::InvalidRequest, text));
+        }
+        Ok(())
     }
 
     /// The instance of that UUID or name.

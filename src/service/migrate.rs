@@ -21,6 +21,7 @@ use crate::xml::domain::{DomainDoc, with_other_uuids, without_hostdevs};
 impl Service {
     /// Source: switches the guest off and hands it out.
     pub(super) async fn plan_migrate_begin(&self, subject: &Subject) -> Result<Params, Fault> {
+        self.refuse_suspended(OpKind::MigrateBegin, subject).await?;
         let running = self.runs(subject.instance.uuid).await?;
         let leaving = Leaving {
             host: &self.host_name,
@@ -38,7 +39,7 @@ impl Service {
             baggage: Baggage { running, ..Baggage::default() },
         };
         let document = serde_json::to_value(&document).ok();
-        Ok(Params { document, moving: Some(moving), start: running, ..subject.params() })
+        Ok(Params { document, moving: Some(moving), ran: running, ..subject.params() })
     }
 
     /// [`super::api::UseCases::migrate_prepare`].

@@ -113,7 +113,8 @@ pub fn failed_effect(case: Case) {
     for point in course.forward().iter().filter(|point| point.ends_with("_effect")) {
         let step = course.step_of(point);
         let run = Run::of(case, &format!("failure {point}"), |p| p.arm(point, Action::Error, Some(1)));
-        let passed = point.ends_with("after_effect") && course.point_of_no_return == Some(step);
+        let there = point.ends_with("after_effect") && !Course::is_record(point);
+        let passed = there && course.point_of_no_return == Some(step);
         let end = match (passed, course.is_past_return(step)) {
             (true, _) => SagaState::Done,
             (false, true) => SagaState::Stuck,

@@ -1,7 +1,7 @@
 //! On the way back: crashes at every point of every undo, undos that are repeated, lost or fail.
 
 use mdevirt::host::{Hypervisor, NodeDevices};
-use mdevirt::model::{OpKind, SagaState};
+use mdevirt::model::{ClaimRole, SagaState};
 use mdevirt::saga::Action;
 
 use crate::case::{Case, claims, vm};
@@ -53,28 +53,37 @@ fn undoing(course: &Course, way: &Way, what: &str, arms: &[(&str, Action)]) -> R
     });
     if way.by_itself {
         run.reach(&written);
-        happens(&run, course.case.op);
+        happens(&run, step);
         run.release(&written);
     }
     run
 }
 
 /// What cannot be taken back comes about without us: the guest starts, shuts down, somebody removes the device.
-fn happens(run: &Run, op: OpKind) {
-    run.on(async |world| match op {
-        OpKind::Spawn => world.sim.start(vm()).await.unwrap(),
-        OpKind::Destroy => world.sim.stop(vm()).await.unwrap(),
-        OpKind::Release => {
-            let claim = claims(world)[0].clone();
-            world.sim.remove(claim.uuid, &claim.parent).await.unwrap();
+fn happens(run: &Run, step: &str) {
+    run.on(async |world| match step.split('.').nth(1).unwrap() {
+        "start_domain" => world.sim.start(vm()).await.unwrap(),
+        "stop_domain" => world.sim.stop(vm()).await.unwrap(),
+        "save_domain" => world.sim.save(vm()).await.unwrap(),
+        "remove_device" => {
+            let all = claims(world);
+            let going = all.iter().find(|c| c.role == ClaimRole::Outgoing).unwrap_or(&all[0]);
+            world.sim.remove(going.uuid, &going.parent).await.unwrap();
         }
+        // Nobody else writes our books.
+        "record" | "record_decision" => {}
         other => panic!("{other} can be taken back"),
     });
 }
 
+/// What happened by itself is undone with the rest.
+fn goes_back(way: &Way) -> bool {
+    ["start_domain", "save_domain", "record"].iter().any(|step| way.failing.contains(&format!(".{step}")))
+}
+
 /// All is as it was, but for what happened by itself.
 fn ends(course: &Course, way: &Way, run: &Run) {
-    if way.by_itself && course.case.op != OpKind::Spawn {
+    if way.by_itself && !goes_back(way) {
         run.fails_and_is_given_back();
     } else {
         run.settles(course, &[SagaState::Failed]);
