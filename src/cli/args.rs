@@ -27,14 +27,17 @@ pub struct Cli {
 #[command(next_help_heading = "Options of every command")]
 pub struct Global {
     /// Talk to mdevirtd on the system bus (the default)
-    #[arg(long, global = true, conflicts_with_all = ["session", "address"])]
+    #[arg(long, global = true, conflicts_with_all = ["session", "address", "host"])]
     pub system: bool,
     /// Talk to mdevirtd on the session bus
-    #[arg(long, global = true, conflicts_with = "address")]
+    #[arg(long, global = true, conflicts_with_all = ["address", "host"])]
     pub session: bool,
     /// Talk to mdevirtd on the bus at this D-Bus address
-    #[arg(long, global = true, value_name = "ADDRESS", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, global = true, conflicts_with = "host", value_name = "ADDRESS", value_parser = NonEmptyStringValueParser::new())]
     pub address: Option<String>,
+    /// Talk to mdevirtd on the system bus of this host, over ssh
+    #[arg(long, global = true, value_name = "[USER@]HOST", value_parser = NonEmptyStringValueParser::new())]
+    pub host: Option<String>,
     /// Print JSON instead of tables
     #[arg(long, global = true)]
     pub json: bool,
@@ -50,13 +53,15 @@ impl Cli {
     /// # Errors
     /// Two were; clap itself sees that only if both stand on the same side of the command.
     pub fn bus(&self) -> Result<Bus, clap::Error> {
-        match (self.global.system, self.global.session, &self.global.address) {
-            (_, false, None) => Ok(Bus::System),
-            (false, true, None) => Ok(Bus::Session),
-            (false, false, Some(address)) => Ok(Bus::Address(address.clone())),
+        let Global { system, session, address, host, .. } = &self.global;
+        match (system, session, address, host) {
+            (_, false, None, None) => Ok(Bus::System),
+            (false, true, None, None) => Ok(Bus::Session),
+            (false, false, Some(address), None) => Ok(Bus::Address(address.clone())),
+            (false, false, None, Some(host)) => Ok(Bus::Host(host.clone())),
             _ => Err(Self::command().error(
                 ErrorKind::ArgumentConflict,
-                "--system, --session and --address cannot be used with each other",
+                "--system, --session, --address and --host cannot be used with each other",
             )),
         }
     }
@@ -132,6 +137,21 @@ pub enum Command {
     /// One device less, also while it runs
     #[command(after_help = ex::ATTACH)]
     Detach(DetachArgs),
+    /// Give an instance another flavor; to be confirmed or reverted then
+    #[command(after_help = ex::RESIZE)]
+    Resize(ResizeArgs),
+    /// Bring an instance to another host, the guest switched off; to be confirmed or reverted then
+    #[command(after_help = ex::MIGRATE)]
+    Migrate(MigrateArgs),
+    /// Let the result of a resize or a migration stand; what was before goes
+    #[command(after_help = ex::MIGRATE)]
+    Confirm(Instance),
+    /// Go back behind a resize or a migration, exactly
+    #[command(after_help = ex::MIGRATE)]
+    Revert(Instance),
+    /// Bring an instance here whose host is dead; see to it that it stays dead
+    #[command(after_help = ex::EVACUATE)]
+    Evacuate(EvacuateArgs),
     /// Make the lost devices of an instance again
     #[command(after_help = ex::RESTORE)]
     Restore(VerbArgs),
@@ -252,6 +272,19 @@ pub enum InstanceCommand {
     /// Show one
     #[command(after_help = ex::INSTANCE)]
     Show(Instance),
+    /// Print the document with which another host can take it over when this one is dead
+    #[command(after_help = ex::EVACUATE)]
+    Export {
+        /// Whose.
+        #[command(flatten)]
+        of: Instance,
+        /// Write it to this file instead of standard output; it has the guest's secrets
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Clear away what is left here of an instance that lives on another host
+    #[command(after_help = ex::EVACUATE)]
+    Forget(Instance),
 }
 
 /// `claim ...`.

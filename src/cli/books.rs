@@ -32,6 +32,11 @@ impl Show for InstanceView {
         let mut sheet = Sheet::default();
         sheet.line("uuid", self.uuid.to_string());
         sheet.line("name", &self.name);
+        sheet.line("flavor", self.flavor.as_deref().unwrap_or_default());
+        if let Some(moving) = &self.moving {
+            let peer = self.peer.as_ref().map(|peer| format!(", {peer}")).unwrap_or_default();
+            sheet.line("moving", format!("{moving}{peer}"));
+        }
         format!("{sheet}\n{}", claims(&self.claims))
     }
 }
@@ -126,6 +131,7 @@ mod tests {
             name: name.to_owned(),
             flavor: None,
             moving: None,
+            peer: None,
             claims: Vec::new(),
         }
     }

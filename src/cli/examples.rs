@@ -193,3 +193,23 @@ Examples:
 pub(super) const RESTORE: &str = "\
 Examples:
   mdevirtctl restore web-01";
+
+pub(super) const RESIZE: &str = "\
+Examples:
+  mdevirtctl resize web-01 --flavor resources:VGPU=1,trait:CUSTOM_LARGE=required
+  mdevirtctl confirm web-01
+  mdevirtctl resize web-01 --flavor ''";
+
+pub(super) const MIGRATE: &str = "\
+Examples:
+  mdevirtctl migrate web-01 --to gpu-02
+  mdevirtctl confirm web-01
+  mdevirtctl --host root@gpu-01 migrate web-01 --to root@gpu-02 --confirm
+
+A command that was interrupted is given again and goes on where it was.";
+
+pub(super) const EVACUATE: &str = "\
+Examples:
+  mdevirtctl instance export web-01 --output /srv/spare/web-01.json
+  mdevirtctl evacuate /srv/spare/web-01.json
+  mdevirtctl --host gpu-01 instance forget web-01";

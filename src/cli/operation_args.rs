@@ -92,6 +92,54 @@ pub struct DetachArgs {
     pub device: String,
 }
 
+/// `resize`.
+#[derive(Debug, Args)]
+pub struct ResizeArgs {
+    /// Whose.
+    #[command(flatten)]
+    pub of: Instance,
+    /// The new flavor, as for spawn; an empty text for no devices
+    #[arg(long, value_name = "SPECS")]
+    pub flavor: String,
+    /// Whether the guest's console shows the first device
+    #[arg(long, value_name = "on|off", default_value = "off", hide_possible_values = true)]
+    pub display: Display,
+    /// To another host, as for migrate
+    #[arg(long, value_name = "HOST", value_parser = NonEmptyStringValueParser::new())]
+    pub to: Option<String>,
+}
+
+/// `migrate`.
+#[derive(Debug, Args)]
+pub struct MigrateArgs {
+    /// Whose.
+    #[command(flatten)]
+    pub of: Instance,
+    /// The target: [USER@]HOST, reached over ssh, or the D-Bus address of a bus
+    #[arg(long, value_name = "HOST", value_parser = NonEmptyStringValueParser::new())]
+    pub to: String,
+    /// Another flavor on the target, as for resize
+    #[arg(long, value_name = "SPECS")]
+    pub flavor: Option<String>,
+    /// Take devices of another type there, if the flavor allows them; the guest finds other hardware
+    #[arg(long)]
+    pub allow_type_change: bool,
+    /// Confirm it at once: there is no way back then
+    #[arg(long)]
+    pub confirm: bool,
+}
+
+/// `evacuate`.
+#[derive(Debug, Args)]
+pub struct EvacuateArgs {
+    /// What `instance export` wrote while the old host lived, or - for standard input
+    #[arg(value_name = "DOCUMENT")]
+    pub document: String,
+    /// Take devices of another type here, if the flavor allows them
+    #[arg(long)]
+    pub allow_type_change: bool,
+}
+
 /// `claim create`.
 #[derive(Debug, Args)]
 pub struct ClaimArgs {

@@ -6,10 +6,11 @@ use clap::Parser;
 
 use super::args::{
     AttachArgs, ClaimCommand, Cli, Command, ConfigCommand, DefinitionArgs, DetachArgs, DeviceCommand,
-    HookCommand, InstanceCommand, JobCommand, TraitCommand, TypeCommand, VerbArgs,
+    HookCommand, InstanceCommand, JobCommand, MigrateArgs, TraitCommand, TypeCommand, VerbArgs,
 };
 use super::output::{Output, Stop};
 use super::session::Session;
+use super::travel::{self, Side};
 use super::{books, config, doctor, generate, hardware, monitor, operate, traits, verify};
 use crate::dbus::{Bus, Client};
 use crate::model::{Fault, FaultKind, InvalidName, OpKind};
@@ -66,6 +67,11 @@ fn run(cli: Cli, bus: &Bus, output: Output) -> Result<(), Stop> {
         | Command::Rebuild(_)
         | Command::Attach(_)
         | Command::Detach(_)
+        | Command::Resize(_)
+        | Command::Migrate(_)
+        | Command::Confirm(_)
+        | Command::Revert(_)
+        | Command::Evacuate(_)
         | Command::Restore(_)
         | Command::Job(_)
         | Command::Monitor
@@ -93,6 +99,7 @@ fn answer_hook(arguments: &[std::ffi::OsString]) -> Result<(), Stop> {
 async fn talk(cli: Cli, bus: &Bus, output: Output) -> Result<(), Stop> {
     let session = Session::open(&cli, bus).await?;
     let client = session.client();
+    let here = Side::here(&session, cli.global.host.as_deref());
     match cli.command {
         Command::Status => output.print(&client.status().await?),
         Command::Doctor => doctor::doctor(client, output).await,
@@ -117,6 +124,22 @@ async fn talk(cli: Cli, bus: &Bus, output: Output) -> Result<(), Stop> {
         Command::Destroy(args) => plain(&session, OpKind::Destroy, &args, output).await,
         Command::Start(args) => plain(&session, OpKind::Start, &args, output).await,
         Command::Stop(args) => plain(&session, OpKind::Stop, &args, output).await,
+        Command::Instance(InstanceCommand::Export { of, output: file }) => {
+            travel::export(&here, &of, file.as_deref(), output).await
+        }
+        Command::Instance(InstanceCommand::Forget(of)) => travel::forget(&here, &of, output).await,
+        Command::Resize(args) => match args.to.clone() {
+            None => travel::resize(&here, &args, output).await,
+            Some(to) => {
+                let (of, flavor) = (args.of, Some(args.flavor));
+                let args = MigrateArgs { of, to, flavor, allow_type_change: true, confirm: false };
+                travel::migrate(&here, &args, output).await
+            }
+        },
+        Command::Migrate(args) => travel::migrate(&here, &args, output).await,
+        Command::Confirm(of) => travel::confirm(&here, &of, output).await,
+        Command::Revert(of) => travel::revert(&here, &of, output).await,
+        Command::Evacuate(args) => travel::evacuate(&here, &args, output).await,
         Command::Reboot(args) => plain(&session, OpKind::Reboot, &args, output).await,
         Command::Suspend(args) => plain(&session, OpKind::Suspend, &args, output).await,
         Command::Resume(args) => plain(&session, OpKind::Resume, &args, output).await,

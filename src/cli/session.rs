@@ -36,11 +36,29 @@ impl Session {
     /// # Errors
     /// `HostUnreachable` without the bus.
     pub async fn open(cli: &Cli, bus: &Bus) -> Result<Self, Fault> {
-        let patience = Duration::from_secs(cli.global.timeout);
+        let progress = !cli.global.json && io::stderr().is_terminal();
+        Self::connect(bus, Duration::from_secs(cli.global.timeout), progress).await
+    }
+
+    /// Connects to a bus.
+    ///
+    /// # Errors
+    /// `HostUnreachable` without the bus.
+    pub async fn connect(bus: &Bus, patience: Duration, progress: bool) -> Result<Self, Fault> {
         let client = timeout(patience, Client::connect(bus, patience))
             .await
             .map_err(|_| Fault::new(FaultKind::Timeout, format!("{} does not answer", bus.describe())))??;
-        Ok(Self { client, patience, progress: !cli.global.json && io::stderr().is_terminal() })
+        Ok(Self { client, patience, progress })
+    }
+
+    /// How long it waits for an answer, and for a job to end.
+    pub fn patience(&self) -> Duration {
+        self.patience
+    }
+
+    /// Waits for the job that is begun, which has no id of the caller's.
+    pub fn to_its_end() -> JobArgs {
+        JobArgs { operation_id: None, no_wait: false }
     }
 
     /// For calls that read.

@@ -108,7 +108,7 @@ pub(super) async fn bus(args: &Args, service: &Service) -> Result<Server> {
     let connection =
         dbus::connect(&bus, None).await.with_context(|| format!("connect to {}", bus.describe()))?;
     let authority: Arc<dyn Authority> = match bus {
-        Bus::System => Arc::new(Polkit::new(&connection).await?),
+        Bus::System | Bus::Host(_) => Arc::new(Polkit::new(&connection).await?),
         Bus::Session | Bus::Address(_) => Arc::new(SameUser::new(&connection).await?),
     };
     Ok(dbus::serve(connection, Arc::new(service.clone()), authority).await?)

@@ -149,6 +149,14 @@ impl Client {
         })
     }
 
+    /// The document of an instance for another host.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub async fn export_instance(&self, instance: &str) -> Result<String, Fault> {
+        Ok(self.manager.instance_export(instance).await?)
+    }
+
     /// Begins the target's side of a migration.
     ///
     /// # Errors
@@ -157,6 +165,7 @@ impl Client {
         let mut options = operation(request.operation_id.as_deref());
         options.insert("document".to_owned(), json!(request.document));
         options.insert("allow_type_change".to_owned(), json!(request.allow_type_change));
+        options.insert("evacuate".to_owned(), json!(request.evacuate));
         options.extend(request.flavor.as_ref().map(|flavor| ("flavor".to_owned(), json!(flavor))));
         accepted(self.manager.migrate_prepare(sent(&options)?).await)
     }
@@ -335,13 +344,14 @@ fn spawn_options(request: &SpawnRequest) -> Result<Record, Fault> {
 }
 
 fn operate_options(request: &Operate) -> Result<Record, Fault> {
-    let OperateWith { flavor, domain_xml, display, device } = &request.with;
+    let OperateWith { flavor, domain_xml, display, device, peer } = &request.with;
     let mut options = operation(request.operation_id.as_deref());
     if let Some(xml) = domain_xml {
         options.insert("domain_xml".to_owned(), json!(options::domain_xml(xml)?));
     }
     options.extend(flavor.as_ref().map(|flavor| ("flavor".to_owned(), json!(flavor))));
     options.extend(device.map(|device| ("device".to_owned(), json!(device))));
+    options.extend(peer.as_ref().map(|peer| ("peer".to_owned(), json!(peer))));
     if request.op == OpKind::ResizePrepare {
         options.insert("display".to_owned(), json!(display));
     }

@@ -189,7 +189,7 @@ impl Manager {
         self.verb(OpKind::ResizeRevert, instance, &options, &header).await
     }
 
-    /// Source: switches the guest off; the job's result has the `document` for the target.
+    /// Source: switches the guest off and holds it for `InstanceExport`. Option `peer`.
     #[zbus(out_args("job"), proxy(allow_interactive_auth))]
     async fn migrate_begin(&self, instance: &str, options: Record, #[zbus(header)] header: Header<'_>) -> Result<OwnedObjectPath> {
         self.verb(OpKind::MigrateBegin, instance, &options, &header).await
@@ -219,8 +219,15 @@ impl Manager {
         self.verb(OpKind::Restore, instance, &options, &header).await
     }
 
+    /// The document that `MigratePrepare` takes; it has the guest's secrets, so not everybody gets it.
+    #[zbus(out_args("document"), proxy(allow_interactive_auth))]
+    async fn instance_export(&self, instance: &str, #[zbus(header)] header: Header<'_>) -> Result<String> {
+        self.authority.check(&header).await?;
+        Ok(self.service.export_instance(options::instance(instance)?).await?)
+    }
+
     /// Target: books and makes devices for an instance that comes from another host. Options `document`, `flavor`,
-    /// `allow_type_change`, `operation_id`.
+    /// `allow_type_change`, `evacuate`, `operation_id`.
     #[zbus(out_args("job"), proxy(allow_interactive_auth))]
     async fn migrate_prepare(&self, options: Record, #[zbus(header)] header: Header<'_>) -> Result<OwnedObjectPath> {
         let request = options::prepare_request(&options)?;

@@ -36,7 +36,7 @@ pub use authority::{Authority, Polkit, SameUser};
 pub use client::Client;
 pub use connect::{Bus, connect};
 pub use event::{BusEvent, Watch};
-pub use options::MAX_DOMAIN_XML_BYTES;
+pub use options::{MAX_DOMAIN_XML_BYTES, MAX_HANDOVER_BYTES};
 pub use server::{ServeError, Server, serve};
 
 /// The well-known name of the daemon.

@@ -7,7 +7,7 @@ use super::json::{self, Limits, Record, shown};
 use crate::catalog::{Export, Verdict, verify};
 use crate::config::MAX_FILE_BYTES;
 use crate::model::{DisplayWish, Fault, FaultKind, InvalidName, OpKind};
-use crate::plan::handover::MAX_HANDOVER_BYTES;
+pub use crate::plan::handover::MAX_HANDOVER_BYTES;
 use crate::service::api::{AcceptRequest, ClaimRequest, Operate, OperateWith, PrepareRequest, SpawnRequest};
 pub use crate::xml::MAX_BYTES as MAX_DOMAIN_XML_BYTES;
 
@@ -60,6 +60,7 @@ pub fn operate(op: OpKind, instance_text: &str, record: &Record) -> Result<Opera
         domain_xml: options.text("domain_xml")?,
         display: options.display()?,
         device: device.transpose().map_err(|err: InvalidName| named("device", &err))?,
+        peer: options.text("peer")?,
     };
     let instance = instance(instance_text)?.to_owned();
     Ok(Operate { op, instance, operation_id: options.operation_id()?, with })
@@ -67,13 +68,15 @@ pub fn operate(op: OpKind, instance_text: &str, record: &Record) -> Result<Opera
 
 /// The options that an operation on an instance has.
 fn keys(op: OpKind) -> &'static [&'static str] {
-    match op {
-        OpKind::Rescue | OpKind::Rebuild => &["domain_xml", "operation_id"],
-        OpKind::Attach => &["flavor", "operation_id"],
-        OpKind::Detach => &["device", "operation_id"],
-        OpKind::ResizePrepare => &["flavor", "display", "operation_id"],
-        _ => &["operation_id"],
-    }
+    let more: [(OpKind, &[&str]); 6] = [
+        (OpKind::Rescue, &["domain_xml", "operation_id"]),
+        (OpKind::Rebuild, &["domain_xml", "operation_id"]),
+        (OpKind::Attach, &["flavor", "operation_id"]),
+        (OpKind::Detach, &["device", "operation_id"]),
+        (OpKind::ResizePrepare, &["flavor", "display", "operation_id"]),
+        (OpKind::MigrateBegin, &["peer", "operation_id"]),
+    ];
+    more.into_iter().find(|(with, _)| *with == op).map_or(&["operation_id"], |(_, keys)| keys)
 }
 
 /// The options of `MigratePrepare`.
@@ -81,11 +84,13 @@ fn keys(op: OpKind) -> &'static [&'static str] {
 /// # Errors
 /// `InvalidRequest` naming the key.
 pub fn prepare_request(record: &Record) -> Result<PrepareRequest, Fault> {
-    let mut options = Options::read(record, &["document", "flavor", "allow_type_change", "operation_id"])?;
+    let mut options =
+        Options::read(record, &["document", "flavor", "allow_type_change", "evacuate", "operation_id"])?;
     Ok(PrepareRequest {
         document: options.required("document")?,
         flavor: options.text("flavor")?,
         allow_type_change: options.switch("allow_type_change")?,
+        evacuate: options.switch("evacuate")?,
         operation_id: options.operation_id()?,
     })
 }

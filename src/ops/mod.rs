@@ -116,7 +116,7 @@ pub struct Params {
     /// Migration: the instance is not on this host at the end.
     #[serde(default)]
     pub leaves: bool,
-    /// Migration: the document that the job hands out.
+    /// Migration, target: which device became which; for everybody to read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document: Option<Value>,
     /// Attach, detach, suspend, resume: the `<hostdev>` of each device.
@@ -264,16 +264,17 @@ fn parts(devices: &[DevicePlan]) -> impl Iterator<Item = (Part, &DevicePlan)> {
 /// Makes a job's result from what its steps returned.
 type JobResult = Box<dyn Fn(&[Value]) -> Value + Send + Sync>;
 
-/// A job's result: whose operation it was, the devices as it left them (`None`: as they were), and the domain XML where
-/// one was written.
+/// A job's result: whose operation it was, and the devices as it left them (`None`: as they were). Everybody may read it, so
+/// that a definition, which has the guest's secrets, is never in it; the XML of a spawn is what the caller gave.
 fn result_of(params: Params, state: impl Into<Option<ClaimState>>) -> JobResult {
     let state = state.into();
     Box::new(move |_| {
         let view =
             |d: &DevicePlan| ClaimView { state: state.unwrap_or(d.claim.state), ..ClaimView::from(&d.claim) };
         let devices: Vec<ClaimView> = params.devices.iter().map(view).collect();
-        let mut result =
-            json!({ "instance": params.instance, "devices": devices, "domain_xml": params.domain_xml });
+        let given =
+            params.domain_xml.as_ref().filter(|_| params.old_xml.is_none() && params.moving.is_none());
+        let mut result = json!({ "instance": params.instance, "devices": devices, "domain_xml": given });
         if let Some(document) = &params.document {
             result["document"] = document.clone();
         }

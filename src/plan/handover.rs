@@ -2,7 +2,8 @@
 //!
 //! 1. What was changed on the way is refused: `seal` is the SHA-256 of the document without it, as JSON in the canonical way.
 //! 2. An unknown key is refused, and so is another `version`: what it says might matter.
-//! 3. It names no local type id: a device is what stays of its type on any host.
+//! 3. It has the guest's secrets (a definition has them), so only who may change things gets it.
+//! 4. It names no local type id: a device is what stays of its type on any host.
 
 use std::collections::BTreeSet;
 
@@ -33,7 +34,9 @@ pub struct Handover {
     pub name: String,
     /// The flavor it has, where that is known.
     pub flavor: Option<String>,
-    /// The guest ran when the move began; it is off by now.
+    /// The source holds the guest off for whoever has this; else it is only what the instance was at some time.
+    pub begun: bool,
+    /// The guest ran then.
     pub running: bool,
     /// The lock of traits in force on the source.
     pub lock: Option<LockMark>,
@@ -72,7 +75,9 @@ pub struct Leaving<'a> {
     pub instance: &'a crate::model::Instance,
     /// Its claims.
     pub claims: &'a [Claim],
-    /// The guest runs.
+    /// The source holds the guest off.
+    pub begun: bool,
+    /// The guest runs, or ran when the move began.
     pub running: bool,
     /// The lock in force.
     pub lock: Option<LockMark>,
@@ -93,6 +98,7 @@ impl Handover {
             instance: leaving.instance.uuid,
             name: leaving.instance.name.clone(),
             flavor: leaving.instance.flavor.clone(),
+            begun: leaving.begun,
             running: leaving.running,
             lock: leaving.lock,
             devices,

@@ -75,6 +75,8 @@ pub struct OperateWith {
     pub display: DisplayWish,
     /// Detach: UUID of the device.
     pub device: Option<MdevUuid>,
+    /// Migration, source: how the target is reached, kept for those who confirm or revert.
+    pub peer: Option<String>,
 }
 
 impl Operate {
@@ -87,12 +89,14 @@ impl Operate {
 /// `MigratePrepare`: the document of the source, carried to the target.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PrepareRequest {
-    /// What `MigrateBegin` left as its job's `document`.
+    /// What `InstanceExport` gives once the migration has begun.
     pub document: String,
     /// Another flavor, for a resize across hosts; `None`: the same devices as on the source.
     pub flavor: Option<String>,
     /// Take a type of another identity, if this host's traits serve the flavor with it.
     pub allow_type_change: bool,
+    /// The source is dead: a document that was made at some time before is good enough.
+    pub evacuate: bool,
     /// The caller's operation id.
     pub operation_id: Option<String>,
 }
@@ -119,6 +123,9 @@ pub struct InstanceView {
     /// A move that waits for its next operation, `resize finished`; `null` without one.
     #[serde(default)]
     pub moving: Option<String>,
+    /// The other side of it, where there is one.
+    #[serde(default)]
+    pub peer: Option<String>,
     /// What it holds.
     pub claims: Vec<ClaimView>,
 }
@@ -285,6 +292,8 @@ pub trait UseCases: Send + Sync + Debug {
     async fn stop(&self, instance: &str, operation_id: Option<String>) -> Result<Accepted, Fault> {
         self.operate(Operate::plain(OpKind::Stop, instance, operation_id)).await
     }
+    /// The document that [`UseCases::migrate_prepare`] takes, of an instance as it is now; nothing is done.
+    async fn export_instance(&self, instance: &str) -> Result<String, Fault>;
     /// Target: books and makes devices for an instance that comes from another host.
     async fn migrate_prepare(&self, request: PrepareRequest) -> Result<Accepted, Fault>;
     /// Books and makes devices for a domain that the caller owns.

@@ -74,7 +74,7 @@ impl Service {
         let xml =
             self.write_hostdevs(&request.domain_xml, Some(draft.instance), &chosen.claims, request.display)?;
         let params = Params::new(draft.instance, draft.name.clone(), chosen.devices);
-        self.begin_new(draft, chosen.claims, Params { domain_xml: Some(xml), ..params })
+        self.begin_new(draft, chosen.claims, &Params { domain_xml: Some(xml), ..params })
     }
 
     /// [`super::api::UseCases::preview_spawn`].
@@ -109,7 +109,7 @@ impl Service {
         }
         let chosen = self.choose(&asked(&draft, &wanted, None)).await?;
         let params = Params::new(draft.instance, draft.name.clone(), chosen.devices);
-        self.begin_new(draft, chosen.claims, params)
+        self.begin_new(draft, chosen.claims, &params)
     }
 
     async fn draft_spawn(
@@ -261,7 +261,7 @@ impl Service {
         &self,
         draft: Draft,
         claims: Vec<Claim>,
-        params: Params,
+        params: &Params,
     ) -> Result<Accepted, Fault> {
         let devices = new_devices(&claims, &params.devices);
         let instance = Instance {
@@ -272,7 +272,7 @@ impl Service {
             flavor: draft.flavor,
             created_usec: self.clock.now_usec(),
         };
-        let saga = self.new_saga(draft.op, &params, draft.operation_id, draft.digest);
+        let saga = self.new_saga(draft.op, params, draft.operation_id, draft.digest);
         self.launch(saga, |begin| Begin { instance: Some(instance), claims, devices, ..begin })
     }
 }

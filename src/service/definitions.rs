@@ -17,11 +17,11 @@ impl Service {
         let saved = self.host.hypervisor.is_saved(uuid).await;
         let saved = saved.map_err(|e| host_fault(&format!("look for the saved memory of {name:?}"), &e))?;
         let runs = self.runs(uuid).await?;
-        let why = match op {
-            OpKind::Suspend if !runs => Some("its guest does not run"),
-            OpKind::Resume if runs => Some("its guest runs"),
-            OpKind::Resume if !saved => Some("it is not suspended; use start"),
-            _ => None,
+        let why = match (op == OpKind::Suspend, runs, saved) {
+            (true, false, _) => Some("its guest does not run"),
+            (false, true, _) => Some("its guest runs"),
+            (false, false, false) => Some("it is not suspended; use start"),
+            (true, true, _) | (false, false, true) => None,
         };
         if let Some(why) = why {
             return Err(Fault::new(FaultKind::InvalidRequest, format!("{op} instance {name:?}: {why}")));
@@ -55,31 +55,24 @@ impl Service {
         subject: &Subject,
         with: &OperateWith,
     ) -> Result<Params, Fault> {
-        self.refuse_suspended(op, subject).await?;
         let old_xml = self.definition(&subject.instance).await?;
         let ran = self.runs(subject.instance.uuid).await?;
         let params =
             Params { old_xml: Some(old_xml.clone()), moving: None, start: ran, ran, ..subject.params() };
         let kept = subject.moving.as_ref().map(|m| &m.baggage);
-        Ok(match op {
-            OpKind::Unrescue => Params {
-                domain_xml: kept.and_then(|b| b.old_xml.clone()),
-                start: kept.is_some_and(|b| b.running),
-                ..params
-            },
-            OpKind::Rescue => {
-                let baggage = Baggage { running: ran, old_xml: Some(old_xml), ..Baggage::default() };
-                let (kind, phase) = (MoveKind::Rescue, MovePhase::Finished);
-                let moving = Move { instance: subject.instance.uuid, kind, phase, baggage };
-                Params {
-                    domain_xml: Some(self.with_own_devices(subject, with).await?),
-                    moving: Some(moving),
-                    start: true,
-                    ..params
-                }
-            }
-            _ => Params { domain_xml: Some(self.with_own_devices(subject, with).await?), ..params },
-        })
+        if op == OpKind::Unrescue {
+            let domain_xml = kept.and_then(|b| b.old_xml.clone());
+            return Ok(Params { domain_xml, start: kept.is_some_and(|b| b.running), ..params });
+        }
+        let domain_xml = Some(self.with_own_devices(subject, with).await?);
+        let moving = (op == OpKind::Rescue).then(|| Move {
+            instance: subject.instance.uuid,
+            kind: MoveKind::Rescue,
+            phase: MovePhase::Finished,
+            baggage: Baggage { running: ran, old_xml: Some(old_xml), ..Baggage::default() },
+        });
+        // The rescue system is there to be used.
+        Ok(Params { domain_xml, moving, start: ran || op == OpKind::Rescue, ..params })
     }
 
     /// The given domain XML with the devices that the instance has; it must be of the same UUID and name.

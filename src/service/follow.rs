@@ -76,43 +76,45 @@ impl Service {
         let instances: BTreeSet<InstanceUuid> =
             books.claims().map(|c| c.instance).filter(|i| only.is_none_or(|o| o == *i)).collect();
         for instance in instances {
-            let devices = books.claims_of(instance).map(|c| c.uuid).collect();
-            let marks = Marks { uuid: instance, devices, bare: None };
-            let running = match self.host.find_domain(&marks).await {
-                Ok(Found::Ours(domain)) => domain.running,
-                Ok(Found::Absent | Found::Other(_)) => false,
-                // Unknown is neither running nor stopped: the next event or connection looks again.
-                Err(err) => {
-                    tracing::debug!(%instance, "look for its domain: {err}");
-                    continue;
-                }
-            };
-            // Read after the domain was looked at: an operation that ended meanwhile has written the books itself.
-            self.settle(instance, running, self.store.books().claims_of(instance));
+            while self.look_at_domain(instance).await {}
         }
     }
 
-    fn settle<'a>(&self, instance: InstanceUuid, running: bool, claims: impl Iterator<Item = &'a Claim>) {
+    /// Compares one instance with its domain; whether it has to be done again, for its books changed meanwhile: what was seen
+    /// before a change of the books says nothing about what came after it.
+    async fn look_at_domain(&self, instance: InstanceUuid) -> bool {
+        let books = self.store.books();
+        let devices = books.claims_of(instance).map(|c| c.uuid).collect();
+        let running = match self.host.find_domain(&Marks { uuid: instance, devices, bare: None }).await {
+            Ok(Found::Ours(domain)) => domain.running,
+            Ok(Found::Absent | Found::Other(_)) => false,
+            // Unknown is neither running nor stopped: the next event or connection looks again.
+            Err(err) => {
+                tracing::debug!(%instance, "look for its domain: {err}");
+                return false;
+            }
+        };
         let event = if running { ClaimEvent::Started } else { ClaimEvent::Stopped };
-        let changes: Vec<store::Change> = claims
-            // The guest has only its own side of a move.
-            .filter(|c| c.role == ClaimRole::Primary && moves(c.state, running))
-            .map(|c| store::Change::Claim { claim: c.id, event })
-            .collect();
+        // The guest has only its own side of a move.
+        let moved = |c: &&Claim| c.role == ClaimRole::Primary && moves(c.state, running);
+        let of = |c: &Claim| store::Change::Claim { claim: c.id, event };
+        let changes: Vec<store::Change> = books.claims_of(instance).filter(moved).map(of).collect();
         if changes.is_empty() {
-            return;
+            return false;
         }
-        let before = self.store.books();
-        match self.store.observe(changes) {
-            // An operation that ended in this moment has written the same already.
-            Ok(()) if before.claims_of(instance).eq(self.store.books().claims_of(instance)) => {}
-            Ok(()) => {
+        match self.store.observe_since(books, instance, changes) {
+            Ok(true) => {
                 tracing::info!(%instance, running, "its domain changed by itself");
                 self.tell(Change::Claim(instance));
+                false
             }
-            // An operation is at work on it, and keeps its books itself.
-            Err(StoreError::Busy { .. }) => {}
-            Err(err) => tracing::error!(%instance, "write the books: {err}"),
+            Ok(false) => true,
+            // An operation is at work on it, and keeps its books itself; at its end is another look.
+            Err(StoreError::Busy { .. }) => false,
+            Err(err) => {
+                tracing::error!(%instance, "write the books: {err}");
+                false
+            }
         }
     }
 }

@@ -94,10 +94,8 @@ impl Service {
             return Ok(again);
         }
         // Only what books new devices has to wait for other bookings.
-        let _one_at_a_time = match op {
-            OpKind::ResizePrepare | OpKind::Attach => Some(self.booking.lock().await),
-            _ => None,
-        };
+        let books_devices = matches!(op, OpKind::ResizePrepare | OpKind::Attach);
+        let _one_at_a_time = if books_devices { Some(self.booking.lock().await) } else { None };
         let subject = self.subject(op, &instance).await?;
         let booking: Booking = match op {
             OpKind::Destroy | OpKind::Release => everything(&subject).into(),
@@ -112,7 +110,7 @@ impl Service {
             OpKind::ResizeFinish => self.plan_resize_finish(&subject).await?.into(),
             OpKind::ResizeConfirm => self.plan_resize_confirm(&subject).into(),
             OpKind::ResizeRevert => self.plan_resize_revert(&subject).await?.into(),
-            OpKind::MigrateBegin => self.plan_migrate_begin(&subject).await?.into(),
+            OpKind::MigrateBegin => self.plan_migrate_begin(&subject, &with).await?.into(),
             OpKind::MigrateFinish => self.plan_migrate_finish(&subject).into(),
             OpKind::MigrateConfirm => self.plan_migrate_confirm(&subject).into(),
             OpKind::MigrateRevert => self.plan_migrate_revert(&subject).into(),
@@ -161,17 +159,6 @@ impl Service {
         let stuck = self.store.stuck_sagas()?;
         let last = stuck.iter().rfind(|saga| saga.instance == instance.uuid);
         Ok(last.is_some_and(|saga| saga.params["bare"].as_bool() == Some(true)))
-    }
-
-    /// Saved memory belongs to the definition and the devices that it was saved with.
-    pub(super) async fn refuse_suspended(&self, op: OpKind, subject: &Subject) -> Result<(), Fault> {
-        let Instance { name, uuid, .. } = &subject.instance;
-        let saved = self.host.hypervisor.is_saved(*uuid).await;
-        if saved.map_err(|e| host_fault(&format!("look for the saved memory of {name:?}"), &e))? {
-            let text = format!("{op} instance {name:?}: it is suspended; resume it first");
-            return Err(Fault::new(FaultKind::InvalidRequest, text));
-        }
-        Ok(())
     }
 
     /// The instance of that UUID or name.

@@ -3,14 +3,14 @@
 use serde_json::json;
 
 use super::Service;
-use super::api::{Accepted, PrepareRequest};
+use super::api::{Accepted, OperateWith, PrepareRequest};
 use super::book::{Asked, Chosen, Draft, digest_of};
 use super::lifecycle::Subject;
 use super::resize::{baggage_of, moved_on};
 use crate::catalog::LockMark;
 use crate::model::{
-    Baggage, ClaimRole, DomainOwner, Fault, FaultKind, InstanceUuid, MdevUuid, Move, MoveKind, MovePhase,
-    OpKind, Request,
+    Baggage, Claim, ClaimRole, DomainOwner, Fault, FaultKind, Instance, InstanceUuid, MdevUuid, Move,
+    MoveKind, MovePhase, OpKind, Request,
 };
 use crate::ops::Params;
 use crate::plan::handover::{Handover, Leaving, Traveller};
@@ -20,36 +20,70 @@ use crate::xml::domain::{DomainDoc, with_other_uuids, without_hostdevs};
 
 impl Service {
     /// Source: switches the guest off and hands it out.
-    pub(super) async fn plan_migrate_begin(&self, subject: &Subject) -> Result<Params, Fault> {
-        self.refuse_suspended(OpKind::MigrateBegin, subject).await?;
+    pub(super) async fn plan_migrate_begin(
+        &self,
+        subject: &Subject,
+        with: &OperateWith,
+    ) -> Result<Params, Fault> {
         let running = self.runs(subject.instance.uuid).await?;
-        let leaving = Leaving {
-            host: &self.host_name,
-            instance: &subject.instance,
-            claims: &subject.claims,
-            running,
-            lock: self.settings.now().lock.as_ref().map(LockMark::from),
-            domain_xml: self.definition(&subject.instance).await?,
-        };
-        let document = Handover::of(leaving)?;
+        // What cannot travel is refused before the guest is switched off.
+        self.handover(&subject.instance, &subject.claims, None).await?;
         let moving = Move {
             instance: subject.instance.uuid,
             kind: MoveKind::Out,
             phase: MovePhase::Prepared,
-            baggage: Baggage { running, ..Baggage::default() },
+            baggage: Baggage { running, peer: with.peer.clone(), ..Baggage::default() },
         };
-        let document = serde_json::to_value(&document).ok();
-        Ok(Params { document, moving: Some(moving), ran: running, ..subject.params() })
+        Ok(Params { moving: Some(moving), ran: running, ..subject.params() })
+    }
+
+    async fn handover(
+        &self,
+        instance: &Instance,
+        claims: &[Claim],
+        moving: Option<&Move>,
+    ) -> Result<Handover, Fault> {
+        let out = moving.filter(|m| m.kind == MoveKind::Out);
+        let running = match out {
+            Some(out) => out.baggage.running,
+            None => self.runs(instance.uuid).await?,
+        };
+        Handover::of(Leaving {
+            host: &self.host_name,
+            instance,
+            claims,
+            begun: out.is_some(),
+            running,
+            lock: self.settings.now().lock.as_ref().map(LockMark::from),
+            domain_xml: self.definition(instance).await?,
+        })
+    }
+
+    /// [`super::api::UseCases::export_instance`].
+    pub(super) async fn export(&self, text: &str) -> Result<String, Fault> {
+        let instance = self.instance(text)?;
+        let books = self.store.books();
+        let own = books.claims_of(instance.uuid).filter(|c| c.role != ClaimRole::Incoming);
+        let claims: Vec<Claim> = own.cloned().collect();
+        let document = self.handover(&instance, &claims, books.move_of(instance.uuid)).await?;
+        serde_json::to_string_pretty(&document).map_err(|e| Fault::new(FaultKind::Internal, e.to_string()))
     }
 
     /// [`super::api::UseCases::migrate_prepare`].
     pub(super) async fn book_arrival(&self, request: PrepareRequest) -> Result<Accepted, Fault> {
-        let options = format!("{:?} {}", request.flavor, request.allow_type_change);
+        let options = format!("{:?} {} {}", request.flavor, request.allow_type_change, request.evacuate);
         let digest = digest_of(&[OpKind::MigratePrepare.as_str(), &request.document, &options]);
         if let Some(again) = self.repeated(request.operation_id.as_deref(), &digest)? {
             return Ok(again);
         }
         let document = Handover::parse(&request.document)?;
+        if !document.begun && !request.evacuate {
+            let text = format!(
+                "migrate {:?} from {}: the document was made before the migration was begun there, so the guest may still run",
+                document.name, document.host
+            );
+            return Err(Fault::new(FaultKind::InvalidRequest, text));
+        }
         self.check_lock(&document)?;
         let flavor = request.flavor.clone().or_else(|| document.flavor.clone());
         let draft = Draft {
@@ -68,7 +102,7 @@ impl Service {
         self.refuse_taken_domain(&draft).await?;
         let chosen = self.choose_arrival(&document, &request).await?;
         let params = self.arrival(&document, &draft, &chosen)?;
-        self.begin_new(draft, chosen.claims, params)
+        self.begin_new(draft, chosen.claims, &params)
     }
 
     fn check_lock(&self, document: &Handover) -> Result<(), Fault> {

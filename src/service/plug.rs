@@ -4,7 +4,7 @@ use super::Service;
 use super::api::OperateWith;
 use super::book::Asked;
 use super::lifecycle::{Booking, Subject};
-use crate::model::{ClaimRole, Fault, FaultKind, OpKind, Request};
+use crate::model::{ClaimRole, Fault, FaultKind, Request};
 use crate::ops::Params;
 use crate::xml::domain::DomainDoc;
 
@@ -13,7 +13,6 @@ impl Service {
     pub(super) async fn plan_attach(&self, subject: &Subject, with: &OperateWith) -> Result<Booking, Fault> {
         let missing = || Fault::new(FaultKind::InvalidRequest, "option flavor is missing");
         let request = Request::parse(with.flavor.as_ref().ok_or_else(missing)?)?;
-        self.refuse_suspended(OpKind::Attach, subject).await?;
         let doc = DomainDoc::parse(self.definition(&subject.instance).await?)?;
         let asked = Asked {
             instance: subject.instance.uuid,
@@ -46,7 +45,6 @@ impl Service {
             );
             return Err(Fault::new(FaultKind::InvalidRequest, text));
         }
-        self.refuse_suspended(OpKind::Detach, subject).await?;
         let xml = self.definition(&subject.instance).await?;
         let hostdevs = self.hostdevs(&xml, &leaving)?;
         let keep_devices = subject.keeps;

@@ -5,7 +5,7 @@ use super::api::OperateWith;
 use super::book::{Asked, Chosen};
 use super::lifecycle::{Booking, Subject};
 use crate::model::{
-    Baggage, ClaimRole, Fault, FaultKind, MdevUuid, Move, MoveKind, MovePhase, OpKind, Request,
+    Baggage, ClaimRole, Fault, FaultKind, MdevUuid, Move, MoveKind, MovePhase, Request,
 };
 use crate::ops::{DevicePlan, Params};
 use crate::xml::domain::{DomainDoc, without_hostdevs};
@@ -53,7 +53,6 @@ impl Service {
     /// Changes over to the new side.
     pub(super) async fn plan_resize_finish(&self, subject: &Subject) -> Result<Params, Fault> {
         let (new, old) = (subject.of(ClaimRole::Incoming), subject.of(ClaimRole::Primary));
-        self.refuse_suspended(OpKind::ResizeFinish, subject).await?;
         let old_xml = self.definition(&subject.instance).await?;
         let running = self.runs(subject.instance.uuid).await?;
         let baggage = baggage_of(subject);
@@ -95,7 +94,6 @@ impl Service {
         }
         let (devices, others) = (subject.of(ClaimRole::Outgoing), subject.of(ClaimRole::Primary));
         all_there(&devices, &baggage.old_devices, "revert", "confirm")?;
-        self.refuse_suspended(OpKind::ResizeRevert, subject).await?;
         let running = self.runs(subject.instance.uuid).await?;
         Ok(Params {
             bare: devices.is_empty() || others.is_empty(),

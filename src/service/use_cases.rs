@@ -30,6 +30,10 @@ impl UseCases for Service {
         self.book_operation(request).await
     }
 
+    async fn export_instance(&self, instance: &str) -> Result<String, Fault> {
+        self.export(instance).await
+    }
+
     async fn migrate_prepare(&self, request: PrepareRequest) -> Result<Accepted, Fault> {
         self.book_arrival(request).await
     }

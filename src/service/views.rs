@@ -19,6 +19,7 @@ pub(super) fn instance_views(books: &Books) -> Vec<InstanceView> {
             name: i.name.clone(),
             flavor: i.flavor.clone(),
             moving: books.move_of(i.uuid).map(|m| format!("{} {}", m.kind, m.phase)),
+            peer: books.move_of(i.uuid).and_then(|m| m.baggage.peer.clone()),
             claims: books.claims_of(i.uuid).map(ClaimView::from).collect(),
         })
         .collect()

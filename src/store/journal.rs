@@ -1,5 +1,7 @@
 //! Writing the journal: lines, the changes of the books that belong to them and the saga's turn, in one transaction.
 
+use std::sync::Arc;
+
 use rusqlite::{Connection, params};
 use serde_json::Value;
 
@@ -7,8 +9,8 @@ use super::change::{self, Change};
 use super::error::{Missing, StoreError};
 use super::ledger::{Ledger, Line};
 use super::tables::Turn;
-use super::{Store, reads};
-use crate::model::{JobId, SagaState, StepEvent, Usec};
+use super::{Books, Store, reads};
+use crate::model::{InstanceUuid, JobId, SagaState, StepEvent, Usec};
 
 /// What one commit adds to a saga: `Done` of a step with its changes, `Started` of the next one, the saga's end.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -79,6 +81,29 @@ impl Store {
                 }
             }
             change::apply(turn, changes, now)
+        })
+    }
+
+    /// As [`Store::observe`], if the claims of this instance are what they were in these books; else nothing is written, and
+    /// what the changes rest on has to be looked at again. Whether it was written.
+    ///
+    /// # Errors
+    /// Those of [`Store::observe`].
+    pub fn observe_since(
+        &self,
+        seen: Arc<Books>,
+        instance: InstanceUuid,
+        changes: Vec<Change>,
+    ) -> Result<bool, StoreError> {
+        let now = self.clock.now_usec();
+        self.writer.write(move |turn| {
+            if let Some(job) = reads::live_saga(turn.conn, instance)? {
+                return Err(StoreError::Busy { instance, job });
+            }
+            if !turn.books().claims_of(instance).eq(seen.claims_of(instance)) {
+                return Ok(false);
+            }
+            change::apply(turn, changes, now).map(|()| true)
         })
     }
 

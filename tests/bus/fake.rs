@@ -188,9 +188,16 @@ impl UseCases for Fake {
         self.accept(op, operation_id, json!({}))
     }
 
+    async fn export_instance(&self, instance: &str) -> Result<String, Fault> {
+        self.ask(format!("export {instance:?}"))?;
+        Ok("{}".to_owned())
+    }
+
     async fn migrate_prepare(&self, request: PrepareRequest) -> Result<Accepted, Fault> {
-        let PrepareRequest { document, flavor, allow_type_change, operation_id } = request;
-        self.ask(format!("migrate-prepare {document:?} {flavor:?} {allow_type_change} {operation_id:?}"))?;
+        let PrepareRequest { document, flavor, allow_type_change, evacuate, operation_id } = request;
+        self.ask(format!(
+            "migrate-prepare {document:?} {flavor:?} {allow_type_change} {evacuate} {operation_id:?}"
+        ))?;
         self.accept(OpKind::MigratePrepare, operation_id, json!({}))
     }
 

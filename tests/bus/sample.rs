@@ -28,6 +28,7 @@ pub fn instances() -> Vec<InstanceView> {
         name: "web-01".to_owned(),
         flavor: Some("resources:VGPU=1".to_owned()),
         moving: None,
+        peer: None,
         claims: vec![claim()],
     }]
 }

@@ -11,7 +11,8 @@ silver="resources:VGPU=1,trait:CUSTOM_SILVER=required"
 
 work=$(mktemp -d)
 address=unix:path=$work/bus
-bus_pid="" daemon_pid=""
+other=unix:path=$work/bus-b
+bus_pid="" daemon_pid="" other_bus_pid="" other_pid=""
 
 end() { # PID, if it still runs
 	[ -n "$1" ] || return 0
@@ -28,6 +29,8 @@ finish() {
 	fi
 	end "$daemon_pid"
 	end "$bus_pid"
+	end "$other_pid"
+	end "$other_bus_pid"
 	rm -rf "$work"
 	exit "$code"
 }
@@ -53,10 +56,14 @@ await() { # PID WHAT COMMAND... - until the command succeeds; fails when the pro
 ctl() { "$bin/mdevirtctl" --address "$address" --timeout 60 "$@"; }
 
 show() { # a command as a person types it, and what it says
-	echo "\$ mdevirtctl $*"
+	local argument shown=""
+	for argument; do shown+=" ${argument:-''}"; done
+	echo "\$ mdevirtctl$shown"
 	ctl "$@"
 	echo
 }
+
+there() { "$bin/mdevirtctl" --address "$other" --timeout 60 "$@"; }
 
 tell() { printf '%s\n' "--- $*"; }
 
@@ -80,6 +87,16 @@ start() { # SCENARIO
 		>>"$work/mdevirtd.log" 2>&1 &
 	daemon_pid=$!
 	await "$daemon_pid" mdevirtd ctl status
+}
+
+start_other() { # SCENARIO - a second host, with the configuration, traits and lock of the first
+	dbus-daemon --session --nofork --nopidfile --address="$other" >"$work/bus-b.log" 2>&1 &
+	other_bus_pid=$!
+	await "$other_bus_pid" dbus-daemon test -S "$work/bus-b"
+	"$bin/mdevirtd" --address "$other" --sim "$1" --host-name host-b --config "$work/mdevirt.toml" --state-dir "$work/state-b" \
+		>>"$work/mdevirtd.log" 2>&1 &
+	other_pid=$!
+	await "$other_pid" "the second mdevirtd" there status
 }
 
 stop() {
@@ -168,8 +185,36 @@ echo
 record instances instance list
 expect "the refused one left nothing behind" "$work/instances" 'length == 2'
 
+tell "web-02 is resized to a flavor without a slice; until that is confirmed, the old one is kept for it"
+show resize web-02 --flavor ''
+record resized instance show web-02
+expect "the old slice is kept" "$work/resized" '.moving == "resize finished" and (.claims | length == 1 and .[0].role == "outgoing")'
+
+tell "It is reverted: the very slice it had, in the very definition"
+show revert web-02
+record reverted instance show web-02
+# shellcheck disable=SC2016  # $before is jq's
+expect "web-02 is as it was" "$work/reverted" '. == ($before[0][] | select(.name == "web-02"))' --slurpfile before "$work/instances"
+
+tell "A second host, whose driver knows the same type by another id. web-01 moves there: gold means the same on both"
+sed "s/'nvidia-22'/'nvidia-522'/" "$scenario" >"$work/host-b.xml"
+start_other "$work/host-b.xml"
+echo "\$ mdevirtctl migrate web-01 --to host-b"
+ctl migrate web-01 --to "$other" | sed "s|$other|host-b|"
+echo
+echo "\$ mdevirtctl confirm web-01"
+ctl confirm web-01 | sed "s|$other|host-b|"
+echo
+there --json instance list >"$work/there"
+expect "web-01 runs on host-b with a slice of its own" "$work/there" \
+	'length == 1 and (.[0] | .name == "web-01" and .moving == null and (.claims[0] | .mdev_type == "nvidia-522" and .type_name == "GRID M60-8Q" and .state == "in-use"))'
+record here instance list
+expect "nothing of it is left here" "$work/here" 'map(.name) == ["web-02"]'
+
 tell "All destroyed: the books are empty, and the cards are as they were"
-show destroy web-01
+echo "\$ mdevirtctl --host host-b destroy web-01"
+there destroy web-01
+echo
 show destroy web-02
 show instance list
 show inventory

@@ -46,7 +46,7 @@ impl SimHost {
         if names(xml, hostdev)? {
             return Ok(());
         }
-        *xml = write_hostdevs(xml, None, std::slice::from_ref(&hostdev.xml)).map_err(invalid)?;
+        *xml = write_hostdevs(xml, None, std::slice::from_ref(&hostdev.xml)).map_err(|e| invalid(&e))?;
         if into == Config::Live {
             check_free(self.state().table(), hostdev.uuid)?;
             domain.holds.insert(hostdev.uuid);
@@ -67,7 +67,7 @@ impl SimHost {
         if !names(xml, hostdev)? {
             return Ok(());
         }
-        *xml = without_hostdevs(xml, &[hostdev.uuid]).map_err(invalid)?;
+        *xml = without_hostdevs(xml, &[hostdev.uuid]).map_err(|e| invalid(&e))?;
         if from == Config::Live {
             domain.holds.remove(&hostdev.uuid);
         }
@@ -91,6 +91,6 @@ fn names(xml: &str, hostdev: &HostdevXml) -> Result<bool, HostError> {
     Ok(mdevs_in(xml)?.contains(&hostdev.uuid))
 }
 
-fn invalid(err: XmlError) -> HostError {
+fn invalid(err: &XmlError) -> HostError {
     HostError::InvalidXml(err.to_string())
 }
