@@ -4,9 +4,7 @@ use super::Service;
 use super::api::OperateWith;
 use super::book::{Asked, Chosen};
 use super::lifecycle::{Booking, Subject};
-use crate::model::{
-    Baggage, ClaimRole, Fault, FaultKind, MdevUuid, Move, MoveKind, MovePhase, Request,
-};
+use crate::model::{Baggage, ClaimRole, Fault, FaultKind, MdevUuid, Move, MoveKind, MovePhase, Request};
 use crate::ops::{DevicePlan, Params};
 use crate::xml::domain::{DomainDoc, without_hostdevs};
 

@@ -61,7 +61,7 @@ pub fn away_in_an_undo(case: Case) {
     }
 }
 
-/// Before it begins. What has to choose devices is refused, and nothing is booked; everything else is in the books, so it
+/// Before it begins. What has to look at the host is refused, and nothing is booked; everything else is in the books, so it
 /// is accepted, waits, and goes on when libvirt is back.
 pub fn away_before(case: Case) {
     use OpKind as O;
@@ -69,8 +69,8 @@ pub fn away_before(case: Case) {
         O::Spawn | O::Claim | O::Attach | O::Detach | O::Suspend | O::Resume | O::Rescue | O::Unrescue => {
             refused_before(case);
         }
-        O::Rebuild | O::ResizeFinish | O::MigrateBegin | O::MigratePrepare => refused_before(case),
-        O::ResizePrepare if case.to > 0 => refused_before(case),
+        O::Start | O::Reboot | O::Rebuild | O::ResizePrepare | O::ResizeFinish => refused_before(case),
+        O::MigrateBegin | O::MigratePrepare => refused_before(case),
         O::ResizeRevert if case.given != Given::Prepared => refused_before(case),
         _ => waits_from_the_beginning(case),
     }

@@ -117,6 +117,12 @@ impl Case {
         }
     }
 
+    /// What its point of no return brings about is so before it begins: the guest is off already.
+    pub fn is_off_at_return(&self) -> bool {
+        let prepared = self.op == OpKind::MigrateRevert && self.given == Given::Prepared;
+        prepared || (self.op == OpKind::MigrateConfirm && !self.is_target())
+    }
+
     fn books_devices(&self) -> bool {
         use OpKind as O;
         matches!(self.op, O::Spawn | O::Claim | O::MigratePrepare | O::Attach | O::ResizePrepare)
@@ -161,7 +167,13 @@ impl Case {
 
     async fn arrival(&self) -> PrepareRequest {
         let document = self.document().await;
-        PrepareRequest { document, flavor: None, allow_type_change: false, operation_id: None }
+        PrepareRequest {
+            document,
+            flavor: None,
+            allow_type_change: false,
+            evacuate: false,
+            operation_id: None,
+        }
     }
 
     /// What another host hands out of such an instance, once for all runs of this program.
@@ -173,8 +185,8 @@ impl Case {
         }
         let source = World::of(&scenario("two-m60.xml"), &scenario("two-m60.toml"), "").await;
         Self { op: OpKind::MigrateBegin, ..*self }.live(&source).await;
-        let job = operate(&source, OpKind::MigrateBegin, OperateWith::default()).await;
-        let made = job.result.unwrap()["document"].to_string();
+        operate(&source, OpKind::MigrateBegin, OperateWith::default()).await;
+        let made = source.service().export_instance(VM).await.unwrap();
         MADE.lock().unwrap().insert(key, made.clone());
         made
     }
@@ -217,8 +229,8 @@ impl Case {
 }
 
 /// An operation that has to succeed.
-async fn operate(world: &World, op: OpKind, with: OperateWith) -> mdevirt::model::Job {
-    world.done(world.service().operate(Operate { with, ..Operate::plain(op, VM, None) }).await).await
+async fn operate(world: &World, op: OpKind, with: OperateWith) {
+    world.done(world.service().operate(Operate { with, ..Operate::plain(op, VM, None) }).await).await;
 }
 
 fn own_xml() -> String {

@@ -23,8 +23,16 @@ fn ways(course: &Course, step: usize) -> Vec<Way> {
     };
     let later = (step + 1..=last).map(|later| way(later, "before_effect", false));
     let no_return = course.point_of_no_return == Some(step);
+    // A guest that could not be saved with its devices runs on: there is nothing to undo.
+    let nothing = course.steps[step].contains(".save_with_devices");
     let its_own = way(step, if no_return { "before_effect" } else { "after_effect" }, no_return);
-    later.chain([its_own]).collect()
+    later.chain((!nothing).then_some(its_own)).collect()
+}
+
+/// Points that nothing leads to: a point of no return is passed, and not undone, where its effect is there before.
+pub fn never(course: &Course) -> Vec<String> {
+    let last = course.point_of_no_return.filter(|_| course.case.is_off_at_return());
+    course.undo().into_iter().filter(|point| Some(course.step_of(point)) == last).collect()
 }
 
 fn each(case: Case, visit: impl Fn(&Course, &str, &Way)) {
@@ -32,7 +40,8 @@ fn each(case: Case, visit: impl Fn(&Course, &str, &Way)) {
 }
 
 fn each_on(course: &Course, mut visit: impl FnMut(&Course, &str, &Way)) {
-    for point in course.undo() {
+    let never = never(course);
+    for point in course.undo().into_iter().filter(|point| !never.contains(point)) {
         for way in ways(course, course.step_of(&point)) {
             visit(course, &point, &way);
         }
