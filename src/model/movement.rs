@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::claim::text_enum;
 use super::hostdev::DisplayWish;
-use super::id::{InstanceUuid, InvalidName};
+use super::id::{InstanceUuid, InvalidName, MdevUuid};
 
 text_enum!(
     /// What kind of way it is.
@@ -59,6 +59,12 @@ pub struct Baggage {
     /// The domain's definition of the new side.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_xml: Option<String>,
+    /// The devices of the old side, all of which a revert needs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub old_devices: Vec<MdevUuid>,
+    /// The devices of the new side, all of which a finish needs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub new_devices: Vec<MdevUuid>,
     /// The flavor of the old side.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old_flavor: Option<String>,

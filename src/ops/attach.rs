@@ -1,7 +1,7 @@
 //! Attach: one more device, made and written into the definition, and into the guest if it runs.
 
 use super::steps::{MakeDevice, OnUndo, PlugDevice, Way};
-use super::{Host, Params, VERSION, forget_devices, parts};
+use super::{Host, Params, VERSION, forget_devices, in_guest, parts};
 use crate::host::Config;
 use crate::model::{ClaimState, OpKind};
 use crate::saga::{Script, Step};
@@ -18,8 +18,11 @@ pub fn script(host: &Host, params: Params) -> Script {
         }
     }
     let on_failed = forget_devices(&params.devices);
-    let state = if params.start { ClaimState::InUse } else { ClaimState::Ready };
+    // Not with the steps: a device that was in use is not unmade.
+    let on_done = in_guest(&params.devices, params.start);
+    let state = if params.start { ClaimState::InUse } else { ClaimState::Parked };
     Script {
+        on_done,
         on_failed,
         result: super::result_of(params, state),
         ..Script::new(OpKind::Attach, VERSION, steps)

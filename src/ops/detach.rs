@@ -16,7 +16,7 @@ pub fn script(host: &Host, params: Params) -> Script {
             steps.push(Box::new(PlugDevice::new(host, &params, device, (config, Way::Out))));
         }
     }
-    let point_of_no_return = Some(steps.len());
+    let point_of_no_return = (!params.keep_devices).then_some(steps.len());
     let on_done = if params.keep_devices { forget_claims(&params.devices) } else { Vec::new() };
     if !params.keep_devices {
         for (part, device) in parts(&params.devices) {

@@ -29,12 +29,10 @@ pub struct Marks {
 }
 
 impl Params {
-    /// How the domain of this operation is known: a move leads from one set of devices to another, and either may be empty.
+    /// How the domain of this operation is known: by any device of the instance, by its name where it may have none.
     pub(super) fn marks(&self) -> Marks {
         let devices = self.devices.iter().chain(&self.others).map(|d| d.claim.uuid).collect();
-        let changes_devices = self.old_xml.is_some() || !self.hostdevs.is_empty();
-        let may_be_bare = self.devices.is_empty() || (self.others.is_empty() && changes_devices);
-        Marks { uuid: self.instance, devices, bare: may_be_bare.then(|| self.name.clone()) }
+        Marks { uuid: self.instance, devices, bare: self.bare.then(|| self.name.clone()) }
     }
 }
 

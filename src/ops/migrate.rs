@@ -7,7 +7,7 @@
 use super::steps::{
     DefineDomain, MakeDevice, OnOther, OnUndo, Record, RemoveDevice, StartDomain, StopDomain, UndefineDomain,
 };
-use super::{Host, Params, VERSION, forget_booking, forget_instance, moved, parts, roles};
+use super::{Host, Params, VERSION, forget_booking, forget_instance, in_guest, moved, parts, roles};
 use crate::model::{ClaimRole, ClaimState, OpKind};
 use crate::saga::{Script, Step};
 
@@ -44,11 +44,12 @@ pub fn finish(host: &Host, params: Params) -> Script {
         for (part, device) in parts(&params.devices) {
             steps.push(Box::new(MakeDevice::new(host, part, device, OnUndo::Keep)));
         }
-        steps.push(Box::new(StartDomain::new(host, &params)));
+        steps.push(Box::new(StartDomain::unbooked(host, &params)));
     }
-    let here = roles(&params.devices, ClaimRole::Primary).chain([moved(&params)]).collect();
+    let mut here = in_guest(&params.devices, params.start);
+    here.extend(roles(&params.devices, ClaimRole::Primary).chain([moved(&params)]));
     steps.push(Box::new(Record::new(here)));
-    let state = if params.start { ClaimState::InUse } else { ClaimState::Ready };
+    let state = if params.start { ClaimState::InUse } else { ClaimState::Parked };
     Script { result: super::result_of(params, state), ..Script::new(OpKind::MigrateFinish, VERSION, steps) }
 }
 
@@ -58,10 +59,7 @@ pub fn confirm(host: &Host, params: Params) -> Script {
         return leave(host, params, OpKind::MigrateConfirm);
     }
     let steps: Vec<Box<dyn Step>> = vec![Box::new(Record::new(vec![moved(&params)]))];
-    Script {
-        result: super::result_of(params, ClaimState::InUse),
-        ..Script::new(OpKind::MigrateConfirm, VERSION, steps)
-    }
+    Script { result: super::result_of(params, None), ..Script::new(OpKind::MigrateConfirm, VERSION, steps) }
 }
 
 /// It stays on the source, with its devices, and runs if it ran.

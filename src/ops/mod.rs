@@ -98,9 +98,15 @@ pub struct Params {
     /// Where another definition is written: the one that was in force before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old_xml: Option<String>,
-    /// The guest ran before: it runs again at the end, and when all is undone.
+    /// The guest runs at the end.
     #[serde(default)]
     pub start: bool,
+    /// It ran before: it runs again when all is undone.
+    #[serde(default)]
+    pub ran: bool,
+    /// The domain may have none of the devices at times, and is known by its name then.
+    #[serde(default)]
+    pub bare: bool,
     /// Moves: how the books have the move at the end; `None`: it is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moving: Option<Move>,
@@ -130,6 +136,8 @@ impl Params {
             others: Vec::new(),
             old_xml: None,
             start: false,
+            ran: false,
+            bare: false,
             moving: None,
             flavor: None,
             leaves: false,
@@ -256,11 +264,13 @@ fn parts(devices: &[DevicePlan]) -> impl Iterator<Item = (Part, &DevicePlan)> {
 /// Makes a job's result from what its steps returned.
 type JobResult = Box<dyn Fn(&[Value]) -> Value + Send + Sync>;
 
-/// A job's result: whose operation it was, and the devices as it left them. Everybody may read it, so that a definition, which
-/// has the guest's secrets, is never in it; the XML of a spawn is what the caller gave.
-fn result_of(params: Params, state: ClaimState) -> JobResult {
+/// A job's result: whose operation it was, and the devices as it left them (`None`: as they were). Everybody may read it, so
+/// that a definition, which has the guest's secrets, is never in it; the XML of a spawn is what the caller gave.
+fn result_of(params: Params, state: impl Into<Option<ClaimState>>) -> JobResult {
+    let state = state.into();
     Box::new(move |_| {
-        let view = |d: &DevicePlan| ClaimView { state, ..ClaimView::from(&d.claim) };
+        let view =
+            |d: &DevicePlan| ClaimView { state: state.unwrap_or(d.claim.state), ..ClaimView::from(&d.claim) };
         let devices: Vec<ClaimView> = params.devices.iter().map(view).collect();
         let given =
             params.domain_xml.as_ref().filter(|_| params.old_xml.is_none() && params.moving.is_none());
@@ -275,6 +285,12 @@ fn result_of(params: Params, state: ClaimState) -> JobResult {
 /// What the books say of a side of a move: its claims have this role.
 fn roles(devices: &[DevicePlan], role: ClaimRole) -> impl Iterator<Item = Change> + '_ {
     devices.iter().map(move |d| Change::Role { claim: d.claim.id, role })
+}
+
+/// What the books say of devices whose guest runs or is off from now on.
+fn in_guest(devices: &[DevicePlan], runs: bool) -> Vec<Change> {
+    let event = if runs { ClaimEvent::Started } else { ClaimEvent::Stopped };
+    devices.iter().map(|d| Change::Claim { claim: d.claim.id, event }).collect()
 }
 
 /// What the books say of the move at the end of an operation.

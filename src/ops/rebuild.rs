@@ -7,7 +7,7 @@ use crate::saga::Script;
 
 /// The steps of a rebuild: the guest runs at the end if it ran before.
 pub fn script(host: &Host, params: Params) -> Script {
-    let steps = change_over(host, &params, params.start);
+    let steps = change_over(host, &params);
     let state = if params.start { ClaimState::InUse } else { ClaimState::Parked };
     Script { result: super::result_of(params, state), ..Script::new(OpKind::Rebuild, VERSION, steps) }
 }

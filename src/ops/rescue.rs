@@ -7,7 +7,7 @@ use crate::saga::{Script, Step};
 
 /// The steps of the beginning: the rescue system runs at the end.
 pub fn begin(host: &Host, params: Params) -> Script {
-    let steps = change_over(host, &params, true);
+    let steps = change_over(host, &params);
     Script {
         result: super::result_of(params, ClaimState::InUse),
         ..Script::new(OpKind::Rescue, VERSION, steps)
@@ -16,17 +16,16 @@ pub fn begin(host: &Host, params: Params) -> Script {
 
 /// The steps of the end: the guest runs if it ran before the rescue.
 pub fn end(host: &Host, params: Params) -> Script {
-    let runs = params.start;
-    let steps = change_over(host, &params, runs);
-    let state = if runs { ClaimState::InUse } else { ClaimState::Parked };
+    let steps = change_over(host, &params);
+    let state = if params.start { ClaimState::InUse } else { ClaimState::Parked };
     Script { result: super::result_of(params, state), ..Script::new(OpKind::Unrescue, VERSION, steps) }
 }
 
-/// From one definition to another, with the same devices.
-pub(super) fn change_over(host: &Host, params: &Params, start: bool) -> Vec<Box<dyn Step>> {
+/// From one definition to another, with the same devices; the guest runs at the end if it is to.
+pub(super) fn change_over(host: &Host, params: &Params) -> Vec<Box<dyn Step>> {
     let mut steps: Vec<Box<dyn Step>> =
         vec![Box::new(StopDomain::in_between(host, params)), Box::new(RedefineDomain::new(host, params))];
-    if start {
+    if params.start {
         for (part, device) in parts(&params.devices) {
             steps.push(Box::new(MakeDevice::new(host, part, device, OnUndo::Keep)));
         }

@@ -4,7 +4,7 @@
 //! operation works for, `others` those of the other side.
 
 use super::steps::{MakeDevice, OnUndo, Record, RedefineDomain, RemoveDevice, StartDomain, StopDomain};
-use super::{Host, Params, VERSION, forget_claims, forget_devices, moved, parts, roles};
+use super::{Host, Params, VERSION, forget_claims, forget_devices, in_guest, moved, parts, roles};
 use crate::model::{ClaimRole, ClaimState, OpKind};
 use crate::saga::{Script, Step};
 use crate::store::Change;
@@ -33,18 +33,20 @@ pub fn finish(host: &Host, params: Params) -> Script {
         for (part, device) in parts(&params.devices) {
             steps.push(Box::new(MakeDevice::new(host, part, device, OnUndo::Keep)));
         }
-        steps.push(Box::new(StartDomain::new(host, &params)));
+        steps.push(Box::new(StartDomain::unbooked(host, &params)));
     }
     steps.push(Box::new(Record::new(changed_over(&params))));
-    let state = if params.start { ClaimState::InUse } else { ClaimState::Ready };
+    let state = if params.start { ClaimState::InUse } else { ClaimState::Parked };
     Script { result: super::result_of(params, state), ..Script::new(OpKind::ResizeFinish, VERSION, steps) }
 }
 
 fn changed_over(params: &Params) -> Vec<Change> {
     let flavor = params.flavor.clone();
-    let new = roles(&params.devices, ClaimRole::Primary);
-    let old = roles(&params.others, ClaimRole::Outgoing);
-    new.chain(old).chain([Change::Flavor { instance: params.instance, flavor }, moved(params)]).collect()
+    let mut changes = in_guest(&params.devices, params.start);
+    changes.extend(roles(&params.devices, ClaimRole::Primary));
+    changes.extend(roles(&params.others, ClaimRole::Outgoing));
+    changes.extend([Change::Flavor { instance: params.instance, flavor }, moved(params)]);
+    changes
 }
 
 /// The old devices go. The first that is removed is the point of no return.
@@ -52,7 +54,7 @@ pub fn confirm(host: &Host, params: Params) -> Script {
     let steps = give_back(host, &params);
     Script {
         point_of_no_return: Some(0),
-        result: super::result_of(params, ClaimState::InUse),
+        result: super::result_of(params, None),
         ..Script::new(OpKind::ResizeConfirm, VERSION, steps)
     }
 }
@@ -71,11 +73,13 @@ pub fn revert(host: &Host, params: Params) -> Script {
         }
     }
     let point_of_no_return = Some(steps.len());
-    let flavor = Change::Flavor { instance: params.instance, flavor: params.flavor.clone() };
-    let back = roles(&params.devices, ClaimRole::Primary).chain([flavor]).collect();
-    steps.push(Box::new(Record::new(back)));
+    steps.push(Box::new(Record::decision(back_again(&params))));
     steps.extend(give_back(host, &params));
-    let state = if params.start { ClaimState::InUse } else { ClaimState::Parked };
+    let state = match (&params.domain_xml, params.start) {
+        (None, _) => None,
+        (Some(_), true) => Some(ClaimState::InUse),
+        (Some(_), false) => Some(ClaimState::Parked),
+    };
     Script {
         point_of_no_return,
         result: super::result_of(params, state),
@@ -83,10 +87,19 @@ pub fn revert(host: &Host, params: Params) -> Script {
     }
 }
 
+/// The sides as they were before the change over, so that another revert goes on where this one could not.
+fn back_again(params: &Params) -> Vec<Change> {
+    let mut changes: Vec<Change> = roles(&params.devices, ClaimRole::Primary).collect();
+    changes.extend(roles(&params.others, ClaimRole::Incoming));
+    changes
+        .extend([Change::Flavor { instance: params.instance, flavor: params.flavor.clone() }, moved(params)]);
+    changes
+}
+
 /// The devices of the other side go, and the move is over.
 fn give_back(host: &Host, params: &Params) -> Vec<Box<dyn Step>> {
     let mut steps: Vec<Box<dyn Step>> = Vec::new();
-    let mut over = vec![moved(params)];
+    let mut over = vec![Change::MoveOver(params.instance)];
     if params.keep_devices {
         over.extend(forget_claims(&params.others));
     } else {

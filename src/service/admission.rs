@@ -36,7 +36,7 @@ pub(super) fn admit(
         Some(_) | None => {}
     }
     match claims.iter().find(|c| is_half(c.state)) {
-        Some(half) if !gives_everything_back(op) => {
+        Some(half) if !gives_everything_back(op, moving) => {
             let why = format!(
                 "its device {} is {} since an operation got stuck; destroy it",
                 half.uuid, half.state
@@ -51,8 +51,12 @@ fn is_half(state: ClaimState) -> bool {
     matches!(state, ClaimState::Reserved | ClaimState::Releasing)
 }
 
-fn gives_everything_back(op: OpKind) -> bool {
-    matches!(op, OpKind::Destroy | OpKind::Release | OpKind::MigrateConfirm | OpKind::MigrateRevert)
+fn gives_everything_back(op: OpKind, moving: Option<&Move>) -> bool {
+    match moving.map(|m| m.kind) {
+        Some(MoveKind::Out) => op == OpKind::MigrateConfirm,
+        Some(MoveKind::In) => matches!(op, OpKind::Destroy | OpKind::MigrateRevert),
+        Some(MoveKind::Resize | MoveKind::Rescue) | None => matches!(op, OpKind::Destroy | OpKind::Release),
+    }
 }
 
 fn wrong_owner(op: OpKind, owner: DomainOwner) -> Option<&'static str> {

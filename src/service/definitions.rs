@@ -7,15 +7,14 @@ use crate::host::HostdevXml;
 use crate::model::{
     Baggage, Claim, DisplayWish, Fault, FaultKind, Hostdev, Move, MoveKind, MovePhase, OpKind,
 };
-use crate::ops::{DevicePlan, Params, host_fault};
+use crate::ops::{DevicePlan, Params};
 use crate::xml::domain::{DomainDoc, with_devices, without_hostdevs};
 
 impl Service {
     /// Suspend and resume.
     pub(super) async fn plan_memory(&self, op: OpKind, subject: &Subject) -> Result<Params, Fault> {
         let (name, uuid) = (&subject.instance.name, subject.instance.uuid);
-        let saved = self.host.hypervisor.is_saved(uuid).await;
-        let saved = saved.map_err(|e| host_fault(&format!("look for the saved memory of {name:?}"), &e))?;
+        let saved = self.is_saved(&subject.instance).await?;
         let runs = self.runs(uuid).await?;
         let why = match (op == OpKind::Suspend, runs, saved) {
             (true, false, _) => Some("its guest does not run"),
@@ -29,7 +28,7 @@ impl Service {
         let params = subject.params();
         let xml = self.definition(&subject.instance).await?;
         let hostdevs = self.hostdevs(&xml, &params.devices)?;
-        Ok(Params { hostdevs, start: op == OpKind::Resume, ..params })
+        Ok(Params { hostdevs, start: op == OpKind::Resume, ran: op == OpKind::Suspend, ..params })
     }
 
     /// The `<hostdev>` of each device as a definition has it, with its place in the guest; a plain one where it has none.
@@ -56,8 +55,9 @@ impl Service {
         with: &OperateWith,
     ) -> Result<Params, Fault> {
         let old_xml = self.definition(&subject.instance).await?;
-        let start = self.runs(subject.instance.uuid).await?;
-        let params = Params { old_xml: Some(old_xml.clone()), moving: None, start, ..subject.params() };
+        let ran = self.runs(subject.instance.uuid).await?;
+        let params =
+            Params { old_xml: Some(old_xml.clone()), moving: None, start: ran, ran, ..subject.params() };
         let kept = subject.moving.as_ref().map(|m| &m.baggage);
         if op == OpKind::Unrescue {
             let domain_xml = kept.and_then(|b| b.old_xml.clone());
@@ -68,9 +68,10 @@ impl Service {
             instance: subject.instance.uuid,
             kind: MoveKind::Rescue,
             phase: MovePhase::Finished,
-            baggage: Baggage { running: start, old_xml: Some(old_xml), ..Baggage::default() },
+            baggage: Baggage { running: ran, old_xml: Some(old_xml), ..Baggage::default() },
         });
-        Ok(Params { domain_xml, moving, ..params })
+        // The rescue system is there to be used.
+        Ok(Params { domain_xml, moving, start: ran || op == OpKind::Rescue, ..params })
     }
 
     /// The given domain XML with the devices that the instance has; it must be of the same UUID and name.

@@ -11,7 +11,7 @@ use super::api::{Accepted, Operate};
 use super::book::digest_of;
 use crate::config::OnRelease;
 use crate::model::{
-    Claim, ClaimRole, ClaimState, Fault, FaultKind, HostScan, Instance, InstanceUuid, Move, OpKind,
+    Claim, ClaimRole, ClaimState, Fault, FaultKind, HostScan, Instance, InstanceUuid, Move, MoveKind, OpKind,
 };
 use crate::ops::{DevicePlan, Params, host_fault};
 use crate::store::{Begin, Books, Recheck, StoreError};
@@ -27,6 +27,8 @@ pub(super) struct Subject {
     pub(super) plans: Vec<DevicePlan>,
     /// Devices that are given back stay, idle.
     pub(super) keeps: bool,
+    /// Its domain may have none of its devices, and is known by its name then.
+    pub(super) bare: bool,
 }
 
 impl Subject {
@@ -52,7 +54,7 @@ impl Subject {
 
     /// Parameters of an operation for these devices.
     pub(super) fn params_of(&self, devices: Vec<DevicePlan>) -> Params {
-        Params::new(self.instance.uuid, self.instance.name.clone(), devices)
+        Params { bare: self.bare, ..Params::new(self.instance.uuid, self.instance.name.clone(), devices) }
     }
 
     /// Refuses if the books are not any more what was planned with.
@@ -95,6 +97,9 @@ impl Service {
         let books_devices = matches!(op, OpKind::ResizePrepare | OpKind::Attach);
         let _one_at_a_time = if books_devices { Some(self.booking.lock().await) } else { None };
         let subject = self.subject(op, &instance).await?;
+        if loses_memory(op) {
+            self.refuse_suspended(op, &subject.instance).await?;
+        }
         let booking: Booking = match op {
             OpKind::Destroy | OpKind::Release => everything(&subject).into(),
             OpKind::Start | OpKind::Stop | OpKind::Reboot => subject.params().into(),
@@ -137,7 +142,26 @@ impl Service {
         // What a stuck operation left half made is no device to keep.
         let all_made = claims.iter().all(|c| c.state != ClaimState::Reserved);
         let keeps = all_made && self.settings.now().config.on_release == OnRelease::Keep;
-        Ok(Subject { instance, claims, moving, plans, keeps })
+        let bare = self.may_be_bare(&instance, &claims, moving.as_ref())?;
+        Ok(Subject { instance, claims, moving, plans, keeps, bare })
+    }
+
+    /// Whether the domain may have no device of the instance: it has none of its own, or an operation that gives it the first
+    /// or takes the last got stuck.
+    fn may_be_bare(
+        &self,
+        instance: &Instance,
+        claims: &[Claim],
+        moving: Option<&Move>,
+    ) -> Result<bool, Fault> {
+        // Between two hosts the domain has the devices of its only side.
+        let one_side = moving.is_some_and(|m| matches!(m.kind, MoveKind::Out | MoveKind::In));
+        if claims.iter().all(|c| !one_side && c.role != ClaimRole::Primary) {
+            return Ok(true);
+        }
+        let stuck = self.store.stuck_sagas()?;
+        let last = stuck.iter().rfind(|saga| saga.instance == instance.uuid);
+        Ok(last.is_some_and(|saga| saga.params["bare"].as_bool() == Some(true)))
     }
 
     /// The instance of that UUID or name.
@@ -179,6 +203,25 @@ impl Service {
         Ok(claims.iter().map(plan).collect())
     }
 
+    /// Refuses for a guest whose memory is kept in an image.
+    async fn refuse_suspended(&self, op: OpKind, instance: &Instance) -> Result<(), Fault> {
+        if !self.is_saved(instance).await? {
+            return Ok(());
+        }
+        let text = format!(
+            "{op} instance {:?}: it is suspended, and its memory would be lost or go on without its devices; resume it first, or \
+             destroy it",
+            instance.name
+        );
+        Err(Fault::new(FaultKind::InvalidRequest, text))
+    }
+
+    /// Whether the guest's memory is kept in an image.
+    pub(super) async fn is_saved(&self, instance: &Instance) -> Result<bool, Fault> {
+        let saved = self.host.hypervisor.is_saved(instance.uuid).await;
+        saved.map_err(|e| host_fault(&format!("look for the saved memory of {:?}", instance.name), &e))
+    }
+
     /// Whether the guest runs.
     pub(super) async fn runs(&self, instance: InstanceUuid) -> Result<bool, Fault> {
         let domain = self.host.hypervisor.domain(instance).await;
@@ -195,6 +238,22 @@ impl Service {
             Fault::new(FaultKind::HostRefused, text)
         })
     }
+}
+
+/// Operations that do not go on from a suspended guest's memory with its devices.
+fn loses_memory(op: OpKind) -> bool {
+    use OpKind as O;
+    matches!(
+        op,
+        O::Start
+            | O::Reboot
+            | O::Rescue
+            | O::Rebuild
+            | O::Attach
+            | O::Detach
+            | O::ResizePrepare
+            | O::MigrateBegin
+    )
 }
 
 /// All devices go, those of both sides of a move.

@@ -34,7 +34,7 @@ impl Service {
             phase: MovePhase::Prepared,
             baggage: Baggage { running, peer: with.peer.clone(), ..Baggage::default() },
         };
-        Ok(Params { moving: Some(moving), start: running, ..subject.params() })
+        Ok(Params { moving: Some(moving), ran: running, ..subject.params() })
     }
 
     async fn handover(

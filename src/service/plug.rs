@@ -48,6 +48,7 @@ impl Service {
         let xml = self.definition(&subject.instance).await?;
         let hostdevs = self.hostdevs(&xml, &leaving)?;
         let keep_devices = subject.keeps;
-        Ok(Params { others: staying, hostdevs, keep_devices, ..subject.params_of(leaving) })
+        let bare = subject.bare || staying.is_empty();
+        Ok(Params { others: staying, hostdevs, keep_devices, bare, ..subject.params_of(leaving) })
     }
 }

@@ -5,7 +5,7 @@ use super::api::OperateWith;
 use super::book::{Asked, Chosen};
 use super::lifecycle::{Booking, Subject};
 use crate::model::{Baggage, ClaimRole, Fault, FaultKind, MdevUuid, Move, MoveKind, MovePhase, Request};
-use crate::ops::Params;
+use crate::ops::{DevicePlan, Params};
 use crate::xml::domain::{DomainDoc, without_hostdevs};
 
 impl Service {
@@ -19,6 +19,7 @@ impl Service {
             kind: MoveKind::Resize,
             phase: MovePhase::Prepared,
             baggage: Baggage {
+                new_devices: chosen.claims.iter().map(|c| c.uuid).collect(),
                 old_flavor: subject.instance.flavor.clone(),
                 new_flavor: Some(flavor.to_owned()),
                 display: with.display,
@@ -53,14 +54,19 @@ impl Service {
         let old_xml = self.definition(&subject.instance).await?;
         let running = self.runs(subject.instance.uuid).await?;
         let baggage = baggage_of(subject);
+        all_there(&new, &baggage.new_devices, "finish", "revert")?;
         let domain_xml = self.exchanged(&old_xml, &old, &new, baggage.display)?;
         let flavor = baggage.new_flavor.clone();
-        let baggage = Baggage { running, old_xml: Some(old_xml.clone()), ..baggage };
+        let bare = new.is_empty() || old.is_empty();
+        let old_devices = old.iter().map(|d| d.claim.uuid).collect();
+        let baggage = Baggage { running, old_xml: Some(old_xml.clone()), old_devices, ..baggage };
         Ok(Params {
             others: old,
             domain_xml: Some(domain_xml),
             old_xml: Some(old_xml),
             start: running,
+            ran: running,
+            bare,
             flavor,
             moving: moved_on(subject, MovePhase::Finished, baggage),
             ..subject.params_of(new)
@@ -76,23 +82,40 @@ impl Service {
     /// Goes back to the old side. Before the change over only the new devices go.
     pub(super) async fn plan_resize_revert(&self, subject: &Subject) -> Result<Params, Fault> {
         let baggage = baggage_of(subject);
-        let keep_devices = subject.keeps;
+        let moving = moved_on(subject, MovePhase::Prepared, baggage.clone());
         let flavor = baggage.old_flavor;
+        let back = Params { keep_devices: subject.keeps, flavor, moving, ..subject.params_of(Vec::new()) };
         let finished = subject.moving.as_ref().is_some_and(|m| m.phase == MovePhase::Finished);
         if !finished {
-            let (old, others) = (subject.of(ClaimRole::Primary), subject.of(ClaimRole::Incoming));
-            return Ok(Params { others, keep_devices, flavor, ..subject.params_of(old) });
+            let (devices, others) = (subject.of(ClaimRole::Primary), subject.of(ClaimRole::Incoming));
+            return Ok(Params { devices, others, ..back });
         }
-        let (old, others) = (subject.of(ClaimRole::Outgoing), subject.of(ClaimRole::Primary));
+        let (devices, others) = (subject.of(ClaimRole::Outgoing), subject.of(ClaimRole::Primary));
+        all_there(&devices, &baggage.old_devices, "revert", "confirm")?;
+        let running = self.runs(subject.instance.uuid).await?;
         Ok(Params {
+            bare: devices.is_empty() || others.is_empty(),
+            devices,
             others,
-            keep_devices,
-            flavor,
             old_xml: Some(self.definition(&subject.instance).await?),
             domain_xml: baggage.old_xml,
-            start: self.runs(subject.instance.uuid).await?,
-            ..subject.params_of(old)
+            start: running,
+            ran: running,
+            ..back
         })
+    }
+}
+
+/// A side of which an operation that got stuck has given a part back is no side to change over to.
+fn all_there(side: &[DevicePlan], wanted: &[MdevUuid], verb: &str, other: &str) -> Result<(), Fault> {
+    match wanted.iter().find(|uuid| side.iter().all(|plan| plan.claim.uuid != **uuid)) {
+        None => Ok(()),
+        Some(gone) => {
+            let text = format!(
+                "{verb} the resize: its device {gone} was given back by a {other} that got stuck; {other} it again"
+            );
+            Err(Fault::new(FaultKind::InvalidRequest, text))
+        }
     }
 }
 

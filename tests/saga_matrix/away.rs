@@ -4,7 +4,7 @@ use mdevirt::host::sim::{Call, FailKind, FailRule};
 use mdevirt::model::{FaultKind, OpKind, SagaState};
 use mdevirt::saga::Action;
 
-use crate::case::Case;
+use crate::case::{Case, Given};
 use crate::run::{Course, Run, fresh, life, picture};
 
 fn gone_from(nth: u32) -> FailRule {
@@ -18,7 +18,7 @@ fn goes_away(run: &Run, nth: u32) {
 /// From each call of each step on, with and without a crash meanwhile.
 pub fn away_in_a_step(case: Case) {
     let course = Course::of(case);
-    for step in &course.steps {
+    for step in course.steps.iter().filter(|step| !Course::is_record(step)) {
         let point = format!("{step}.before_effect");
         for nth in 1.. {
             let mut run = Run::up_to(case, &format!("away from call {nth} on"), &point, |_| ());
@@ -43,7 +43,7 @@ pub fn away_in_a_step(case: Case) {
 /// From the beginning of each undo on.
 pub fn away_in_an_undo(case: Case) {
     let course = Course::of(case);
-    let last = course.point_of_no_return.unwrap_or(course.steps.len().saturating_sub(1));
+    let last = course.last_undone();
     for step in course.steps.iter().take(last) {
         let (failing, point) =
             (format!("{}.before_effect", course.steps[last]), format!("{step}.before_undo"));
@@ -61,18 +61,26 @@ pub fn away_in_an_undo(case: Case) {
     }
 }
 
-/// Before it begins. What has to choose devices is refused, and nothing is booked; everything else is in the books, so it
+/// Before it begins. What has to look at the host is refused, and nothing is booked; everything else is in the books, so it
 /// is accepted, waits, and goes on when libvirt is back.
 pub fn away_before(case: Case) {
+    use OpKind as O;
     match case.op {
-        OpKind::Spawn | OpKind::Claim => refused_before(case),
+        O::Spawn | O::Claim | O::Attach | O::Detach | O::Suspend | O::Resume | O::Rescue | O::Unrescue => {
+            refused_before(case);
+        }
+        O::Start | O::Reboot | O::Rebuild | O::ResizePrepare | O::ResizeFinish => refused_before(case),
+        O::MigrateBegin | O::MigratePrepare => refused_before(case),
+        O::ResizeRevert if case.given != Given::Prepared => refused_before(case),
         _ => waits_from_the_beginning(case),
     }
 }
 
 fn waits_from_the_beginning(case: Case) {
     let course = Course::of(case);
-    let Some(first) = course.steps.first().map(|step| format!("{step}.before_effect")) else {
+    let Some(first) =
+        course.steps.iter().find(|step| !Course::is_record(step)).map(|step| format!("{step}.before_effect"))
+    else {
         // It is all in the books.
         let run = Run::of(case, "away before it begins", |_| ());
         goes_away(&run, 1);

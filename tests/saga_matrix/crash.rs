@@ -20,6 +20,7 @@ pub fn before_anything(case: Case) {
 pub fn at_every_point(case: Case) {
     let course = Course::of(case);
     let mut visited: BTreeSet<String> = unwind::crash_at_points(&course).into_iter().collect();
+    visited.extend(unwind::never(&course));
     for point in course.forward() {
         let mut run = Run::up_to(case, "crash", &point, |_| ());
         run.crash(|_| ());
@@ -113,7 +114,9 @@ pub fn failed_effect(case: Case) {
     for point in course.forward().iter().filter(|point| point.ends_with("_effect")) {
         let step = course.step_of(point);
         let run = Run::of(case, &format!("failure {point}"), |p| p.arm(point, Action::Error, Some(1)));
-        let passed = point.ends_with("after_effect") && course.point_of_no_return == Some(step);
+        let there = point.ends_with("after_effect") && !Course::is_record(point);
+        let there = there || case.is_off_at_return();
+        let passed = there && course.point_of_no_return == Some(step);
         let end = match (passed, course.is_past_return(step)) {
             (true, _) => SagaState::Done,
             (false, true) => SagaState::Stuck,

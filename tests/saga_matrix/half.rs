@@ -23,7 +23,7 @@ fn half_way(run: &Run, on_card: usize) {
 }
 
 fn each_device(op: OpKind, step: &str, visit: impl Fn(&Course, &str, usize)) {
-    let course = Course::of(Case { op, devices: 2, given: Given::Fresh });
+    let course = Course::of(Case::of(op, 2, Given::Fresh));
     for device in 0..2 {
         visit(&course, &format!("{op}.{step}.{device}.before_effect"), device);
     }

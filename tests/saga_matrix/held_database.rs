@@ -14,7 +14,7 @@ fn open(run: &Run) -> rusqlite::Connection {
 
 #[test]
 fn an_operation_waits_for_the_database() {
-    let course = Course::of(Case { op: OpKind::Spawn, devices: 1, given: Given::Fresh });
+    let course = Course::of(Case::of(OpKind::Spawn, 1, Given::Fresh));
     let point = "spawn.make_device.0.before_commit";
     let run = Run::up_to(course.case, "the database is held", point, |_| ());
     let backup = open(&run);

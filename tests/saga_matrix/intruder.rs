@@ -16,7 +16,7 @@ use crate::world::World;
 const OTHER_UUID: &str = "6b2f4c1e-8a57-4c55-9d3c-0e1f2a3b4c5d";
 
 const fn case(op: OpKind) -> Case {
-    Case { op, devices: 1, given: Given::Fresh }
+    Case::of(op, 1, Given::Fresh)
 }
 
 /// A domain without any device of ours.

@@ -1,6 +1,6 @@
 //! Steps and undos that are done twice, by hand: what a restart may do in the worst case.
 
-use mdevirt::model::{OpKind, SagaState};
+use mdevirt::model::SagaState;
 use mdevirt::saga::Seen;
 
 use crate::case::{Case, Given};
@@ -20,7 +20,13 @@ pub fn steps_repeated(case: Case) {
         for step in &script.steps {
             let first = step.run().await.unwrap();
             assert_eq!(step.run().await.unwrap(), first, "{step:?}");
-            assert_eq!(step.seen().await.unwrap(), Seen::Done(first), "{step:?}");
+            let seen = step.seen().await.unwrap();
+            match step.name() {
+                // libvirt writes a definition in its own words; books are not seen on the host.
+                "redefine_domain" | "record" | "record_decision" => assert_eq!(seen, Seen::Partial),
+                "save_with_devices" => assert_eq!(seen, Seen::Absent),
+                _ => assert_eq!(seen, Seen::Done(first), "{step:?}"),
+            }
         }
     });
     run.crash(|_| ());
@@ -35,17 +41,20 @@ pub fn undos_repeated(case: Case) {
     let before = run.before.clone();
     run.on(async |world| {
         let mut outs = Vec::new();
-        for step in &script.steps {
+        let reach = &script.steps[..=course.last_undone()];
+        // A device that is removed stays so.
+        let back: Vec<_> = reach.iter().filter(|step| step.name() != "remove_device").collect();
+        for step in &back {
             outs.push(step.run().await.unwrap());
         }
-        for (step, out) in script.steps.iter().zip(&outs).rev() {
+        for (step, out) in back.iter().zip(&outs).rev() {
             step.undo(Some(out)).await.unwrap();
             step.undo(None).await.unwrap();
         }
         let end = picture(world).await;
-        assert_eq!(end.domains, before.domains);
-        // A device that was made again for a stopped VM stays.
-        if (case.op, case.given) != (OpKind::Start, Given::Lost) {
+        assert_eq!((&end.domains, &end.saved), (&before.domains, &before.saved));
+        // A device that was made again stays.
+        if case.given != Given::Lost {
             assert_eq!(end.scan, before.scan);
         }
     });

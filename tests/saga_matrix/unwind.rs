@@ -1,7 +1,7 @@
 //! On the way back: crashes at every point of every undo, undos that are repeated, lost or fail.
 
 use mdevirt::host::{Hypervisor, NodeDevices};
-use mdevirt::model::{OpKind, SagaState};
+use mdevirt::model::{ClaimRole, SagaState};
 use mdevirt::saga::Action;
 
 use crate::case::{Case, claims, vm};
@@ -23,8 +23,16 @@ fn ways(course: &Course, step: usize) -> Vec<Way> {
     };
     let later = (step + 1..=last).map(|later| way(later, "before_effect", false));
     let no_return = course.point_of_no_return == Some(step);
+    // A guest that could not be saved with its devices runs on: there is nothing to undo.
+    let nothing = course.steps[step].contains(".save_with_devices");
     let its_own = way(step, if no_return { "before_effect" } else { "after_effect" }, no_return);
-    later.chain([its_own]).collect()
+    later.chain((!nothing).then_some(its_own)).collect()
+}
+
+/// Points that nothing leads to: a point of no return is passed, and not undone, where its effect is there before.
+pub fn never(course: &Course) -> Vec<String> {
+    let last = course.point_of_no_return.filter(|_| course.case.is_off_at_return());
+    course.undo().into_iter().filter(|point| Some(course.step_of(point)) == last).collect()
 }
 
 fn each(case: Case, visit: impl Fn(&Course, &str, &Way)) {
@@ -32,7 +40,8 @@ fn each(case: Case, visit: impl Fn(&Course, &str, &Way)) {
 }
 
 fn each_on(course: &Course, mut visit: impl FnMut(&Course, &str, &Way)) {
-    for point in course.undo() {
+    let never = never(course);
+    for point in course.undo().into_iter().filter(|point| !never.contains(point)) {
         for way in ways(course, course.step_of(&point)) {
             visit(course, &point, &way);
         }
@@ -53,28 +62,37 @@ fn undoing(course: &Course, way: &Way, what: &str, arms: &[(&str, Action)]) -> R
     });
     if way.by_itself {
         run.reach(&written);
-        happens(&run, course.case.op);
+        happens(&run, step);
         run.release(&written);
     }
     run
 }
 
 /// What cannot be taken back comes about without us: the guest starts, shuts down, somebody removes the device.
-fn happens(run: &Run, op: OpKind) {
-    run.on(async |world| match op {
-        OpKind::Spawn => world.sim.start(vm()).await.unwrap(),
-        OpKind::Destroy => world.sim.stop(vm()).await.unwrap(),
-        OpKind::Release => {
-            let claim = claims(world)[0].clone();
-            world.sim.remove(claim.uuid, &claim.parent).await.unwrap();
+fn happens(run: &Run, step: &str) {
+    run.on(async |world| match step.split('.').nth(1).unwrap() {
+        "start_domain" => world.sim.start(vm()).await.unwrap(),
+        "stop_domain" => world.sim.stop(vm()).await.unwrap(),
+        "save_domain" => world.sim.save(vm()).await.unwrap(),
+        "remove_device" => {
+            let all = claims(world);
+            let going = all.iter().find(|c| c.role == ClaimRole::Outgoing).unwrap_or(&all[0]);
+            world.sim.remove(going.uuid, &going.parent).await.unwrap();
         }
+        // Nobody else writes our books.
+        "record" | "record_decision" => {}
         other => panic!("{other} can be taken back"),
     });
 }
 
+/// What happened by itself is undone with the rest.
+fn goes_back(way: &Way) -> bool {
+    ["start_domain", "save_domain", "record"].iter().any(|step| way.failing.contains(&format!(".{step}")))
+}
+
 /// All is as it was, but for what happened by itself.
 fn ends(course: &Course, way: &Way, run: &Run) {
-    if way.by_itself && course.case.op != OpKind::Spawn {
+    if way.by_itself && !goes_back(way) {
         run.fails_and_is_given_back();
     } else {
         run.settles(course, &[SagaState::Failed]);

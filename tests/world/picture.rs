@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mdevirt::host::{Domain, Hypervisor, NodeDevices};
-use mdevirt::model::{Claim, ClaimState, DomainOwner, HostScan, Instance, Mdev};
+use mdevirt::model::{
+    Claim, ClaimRole, ClaimState, DomainOwner, HostScan, Instance, InstanceUuid, Mdev, MoveKind, MovePhase,
+};
 use mdevirt::store::{Books, Store};
 use mdevirt::xml::domain::{DomainDoc, DomainHostdev};
 use uuid::Uuid;
@@ -15,6 +17,8 @@ pub struct Picture {
     pub books: Arc<Books>,
     pub scan: HostScan,
     pub domains: Vec<Domain>,
+    /// Those of which the memory is saved.
+    pub saved: BTreeSet<InstanceUuid>,
 }
 
 impl Picture {
@@ -22,7 +26,13 @@ impl Picture {
     pub async fn of(store: &Store, nodes: &dyn NodeDevices, hypervisor: &dyn Hypervisor) -> Self {
         let mut domains = hypervisor.domains().await.unwrap();
         domains.sort_by_key(|d| d.uuid);
-        Self { books: store.books(), scan: nodes.scan().await.unwrap(), domains }
+        let mut saved = BTreeSet::new();
+        for domain in &domains {
+            if hypervisor.is_saved(domain.uuid).await.unwrap() {
+                saved.insert(domain.uuid);
+            }
+        }
+        Self { books: store.books(), scan: nodes.scan().await.unwrap(), domains, saved }
     }
 
     /// Everything that does not fit together. `others` are the UUIDs of devices and domains that are not ours.
@@ -63,26 +73,45 @@ impl Picture {
     fn odd_instance(&self, instance: &Instance) -> Vec<String> {
         let mut odds = Vec::new();
         let claims: Vec<&Claim> = self.books.claims_of(instance.uuid).collect();
-        let wanted = match (instance.owner, self.domain_of(instance)) {
-            (DomainOwner::Caller, _) => ClaimState::Ready,
-            (DomainOwner::Mdevirt, None) => {
+        let moving = self.books.move_of(instance.uuid).map(|m| (m.kind, m.phase));
+        // The side of a move that its guest has: on the source of a migration the old one still.
+        let own = match moving {
+            Some((MoveKind::Out, _)) => ClaimRole::Outgoing,
+            Some((MoveKind::In, MovePhase::Prepared)) => ClaimRole::Incoming,
+            Some(_) | None => ClaimRole::Primary,
+        };
+        let (own, others): (Vec<&Claim>, Vec<&Claim>) = claims.iter().partition(|c| c.role == own);
+        let wanted = match (instance.owner, self.domain_of(instance), moving) {
+            (DomainOwner::Caller, _, _) | (_, None, Some((MoveKind::In, MovePhase::Prepared))) => {
+                ClaimState::Ready
+            }
+            (DomainOwner::Mdevirt, None, _) => {
                 odds.push(format!("instance {:?} has no domain", instance.name));
                 ClaimState::Parked
             }
-            (DomainOwner::Mdevirt, Some(domain)) => {
+            (DomainOwner::Mdevirt, Some(domain), _) => {
                 let named = mdevs_of(domain);
-                let booked: BTreeSet<Uuid> = claims.iter().map(|c| c.uuid.0).collect();
+                let booked: BTreeSet<Uuid> = own.iter().map(|c| c.uuid.0).collect();
                 if named != booked {
                     odds.push(format!("domain {:?} names {named:?}, booked are {booked:?}", domain.name));
                 }
                 if domain.running { ClaimState::InUse } else { ClaimState::Parked }
             }
         };
-        if claims.is_empty() {
+        if claims.is_empty() && instance.owner == DomainOwner::Caller {
             odds.push(format!("instance {:?} holds nothing", instance.name));
         }
-        let wrong = claims.iter().filter(|c| c.state != wanted);
+        let at_rest = match moving {
+            Some((MoveKind::Resize, MovePhase::Prepared)) => (ClaimRole::Incoming, ClaimState::Ready),
+            Some(_) | None => (ClaimRole::Outgoing, ClaimState::Parked),
+        };
+        if moving.is_none_or(|(kind, _)| kind != MoveKind::Resize) && !others.is_empty() {
+            odds.push(format!("instance {:?} has claims of a move that is over: {others:?}", instance.name));
+        }
+        let wrong = own.iter().filter(|c| c.state != wanted);
         odds.extend(wrong.map(|c| format!("claim on {} is {}, not {wanted}", c.uuid, c.state)));
+        let wrong = others.iter().filter(|c| (c.role, c.state) != at_rest);
+        odds.extend(wrong.map(|c| format!("claim on {} is {} {}, not {at_rest:?}", c.uuid, c.role, c.state)));
         odds
     }
 
@@ -95,8 +124,15 @@ impl Picture {
         let mut lines: Vec<String> = self.scan.mdevs.iter().map(|mdev| self.line(mdev)).collect();
         for instance in self.books.instances() {
             let running = self.domain_of(instance).map(|d| d.running);
-            let claims: Vec<_> = self.books.claims_of(instance.uuid).map(|c| (&c.parent, c.state)).collect();
-            lines.push(format!("instance {:?}: domain runs: {running:?}, claims {claims:?}", instance.name));
+            let mut claims: Vec<_> =
+                self.books.claims_of(instance.uuid).map(|c| (&c.parent, c.role, c.state)).collect();
+            claims.sort();
+            let moving = self.books.move_of(instance.uuid).map(|m| (m.kind, m.phase));
+            let saved = self.saved.contains(&instance.uuid);
+            lines.push(format!(
+                "instance {:?} of {:?}: domain runs: {running:?}, saved: {saved}, claims {claims:?}, move {moving:?}",
+                instance.name, instance.flavor
+            ));
         }
         lines.sort();
         lines

@@ -3,12 +3,11 @@
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::{claim, find_domain, not_ours};
+use super::{find_domain, not_ours};
 use crate::host::{Config, HostdevXml};
-use crate::model::{ClaimEvent, Fault, FaultKind};
+use crate::model::{Fault, FaultKind};
 use crate::ops::{DevicePlan, Found, Host, Params, step_error};
 use crate::saga::{Part, Seen, Step, StepError};
-use crate::store::Change;
 use crate::xml::domain::DomainDoc;
 
 /// Which way the device goes; the undo is the other one.
@@ -129,25 +128,6 @@ impl Step for PlugDevice {
             (Ok(Some(true)), Way::In) => self.carry(Way::Out).await,
             (Ok(Some(false)), Way::Out) => self.carry(Way::In).await,
             (Ok(Some(_) | None) | Err(_), Way::In | Way::Out) => Ok(()),
-        }
-    }
-
-    fn done_changes(&self, _out: &Value) -> Vec<Change> {
-        match (self.way, self.config) {
-            // Whether the guest runs is told by its other devices and by events; this one is there for it either way.
-            (Way::In, Config::Live) if self.params.start => {
-                vec![claim(self.device.claim.id, ClaimEvent::Started)]
-            }
-            (Way::In | Way::Out, Config::Live | Config::Definition) => Vec::new(),
-        }
-    }
-
-    fn undone_changes(&self) -> Vec<Change> {
-        match (self.way, self.config) {
-            (Way::In, Config::Live) if self.params.start => {
-                vec![claim(self.device.claim.id, ClaimEvent::Stopped)]
-            }
-            (Way::In | Way::Out, Config::Live | Config::Definition) => Vec::new(),
         }
     }
 }

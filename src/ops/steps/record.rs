@@ -1,4 +1,4 @@
-//! Nothing but a change of the books: the last step of an operation that may have no device to work on.
+//! Nothing but a change of the books, where no effect on the host goes with it.
 
 use async_trait::async_trait;
 use serde_json::Value;
@@ -9,24 +9,31 @@ use crate::store::Change;
 /// See the head of the file.
 #[derive(Debug)]
 pub struct Record {
+    name: &'static str,
     changes: Vec<Change>,
 }
 
 impl Record {
-    /// The step that writes these changes.
+    /// The last step of an operation.
     pub fn new(changes: Vec<Change>) -> Self {
-        Self { changes }
+        Self { name: "record", changes }
+    }
+
+    /// The step in the middle of one that decides which side is kept; it stands before what cannot be taken back.
+    pub fn decision(changes: Vec<Change>) -> Self {
+        Self { name: "record_decision", changes }
     }
 }
 
 #[async_trait]
 impl Step for Record {
     fn name(&self) -> &'static str {
-        "record"
+        self.name
     }
 
+    /// The journal knows, nobody else: both ways may be gone again.
     async fn seen(&self) -> Result<Seen, StepError> {
-        Ok(Seen::Absent)
+        Ok(Seen::Partial)
     }
 
     async fn run(&self) -> Result<Value, StepError> {

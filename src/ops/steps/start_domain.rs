@@ -1,4 +1,4 @@
-//! Start the domain; from then on its claims are in use.
+//! Start the domain; from then on its claims are in use. A suspended guest is left to resume, which knows its devices.
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -14,12 +14,23 @@ use crate::store::Change;
 pub struct StartDomain {
     host: Host,
     params: Params,
+    books: bool,
 }
 
 impl StartDomain {
     /// The step for the domain of these parameters.
     pub fn new(host: &Host, params: &Params) -> Self {
-        Self { host: host.clone(), params: params.clone() }
+        Self { host: host.clone(), params: params.clone(), books: true }
+    }
+
+    /// The step of an operation whose last one books what the guest has: when all is undone, the claims of the side that it
+    /// did not get to are as they were.
+    pub fn unbooked(host: &Host, params: &Params) -> Self {
+        Self { books: false, ..Self::new(host, params) }
+    }
+
+    fn changes(&self, event: ClaimEvent) -> Vec<Change> {
+        if self.books { claims(&self.params.devices, event) } else { Vec::new() }
     }
 }
 
@@ -40,14 +51,18 @@ impl Step for StartDomain {
     async fn run(&self) -> Result<Value, StepError> {
         let Params { instance, name, .. } = &self.params;
         let what = format!("start domain {name:?}");
-        let why = match find_domain(&self.host, &self.params).await? {
-            Found::Ours(_) => None,
-            Found::Absent => Some(format!("libvirt has no domain with UUID {instance}")),
-            Found::Other(domain) => Some(not_ours(&domain)),
-        };
-        if let Some(why) = why {
-            let text = format!("{what}: {why}; define it again, or destroy the instance");
-            return Err(StepError::Fault(Fault::new(FaultKind::HostRefused, text)));
+        let refuse =
+            |why: String| Err(StepError::Fault(Fault::new(FaultKind::HostRefused, format!("{what}: {why}"))));
+        let lost = |why: String| refuse(format!("{why}; define it again, or destroy the instance"));
+        match find_domain(&self.host, &self.params).await? {
+            Found::Ours(domain) if domain.running => return Ok(json!({ "running": instance })),
+            Found::Ours(_) => {}
+            Found::Absent => return lost(format!("libvirt has no domain with UUID {instance}")),
+            Found::Other(domain) => return lost(not_ours(&domain)),
+        }
+        let saved = self.host.hypervisor.is_saved(*instance).await;
+        if saved.map_err(|e| StepError::Unknown(format!("{what}: {e}")))? {
+            return refuse("it is suspended; use resume".to_owned());
         }
         self.host.hypervisor.start(*instance).await.map_err(|e| step_error(&what, &e))?;
         Ok(json!({ "running": instance }))
@@ -62,10 +77,10 @@ impl Step for StartDomain {
     }
 
     fn done_changes(&self, _out: &Value) -> Vec<Change> {
-        claims(&self.params.devices, ClaimEvent::Started)
+        self.changes(ClaimEvent::Started)
     }
 
     fn undone_changes(&self) -> Vec<Change> {
-        claims(&self.params.devices, ClaimEvent::Stopped)
+        self.changes(ClaimEvent::Stopped)
     }
 }

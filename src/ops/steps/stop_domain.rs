@@ -33,9 +33,9 @@ impl StopDomain {
         Self { host: host.clone(), params: params.clone(), on_other, comes_back: false }
     }
 
-    /// The step of an operation at whose end, or undo, a guest that ran runs again.
+    /// The step of an operation that goes on with the guest: its undo starts one that ran.
     pub fn in_between(host: &Host, params: &Params) -> Self {
-        Self { comes_back: params.start, ..Self::new(host, params, OnOther::Refuse) }
+        Self { comes_back: params.ran, ..Self::new(host, params, OnOther::Refuse) }
     }
 
     fn out(&self) -> Value {
