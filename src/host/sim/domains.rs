@@ -17,13 +17,13 @@ impl Hypervisor for SimHost {
     async fn domains(&self) -> Result<Vec<Domain>, HostError> {
         let list = async {
             let all = self.base_domains.domains().await?;
-            Ok(all.into_iter().map(|domain| self.as_it_runs(domain)).collect())
+            Ok(all.into_iter().map(|domain| self.as_it_is(domain)).collect())
         };
         self.call(site(Call::Domains, None, "listing domains"), list).await
     }
 
     async fn domain(&self, uuid: InstanceUuid) -> Result<Option<Domain>, HostError> {
-        let look = async { Ok(self.base_domains.domain(uuid).await?.map(|domain| self.as_it_runs(domain))) };
+        let look = async { Ok(self.base_domains.domain(uuid).await?.map(|domain| self.as_it_is(domain))) };
         self.call(site(Call::Domains, Some(uuid), "looking for"), look).await
     }
 

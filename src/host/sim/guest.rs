@@ -12,13 +12,15 @@ use crate::xml::XmlError;
 use crate::xml::domain::{without_hostdevs, write_hostdevs};
 
 impl SimHost {
-    /// The domain with the devices that it runs with, where these changed since it was started.
-    pub(super) fn as_it_runs(&self, domain: Domain) -> Domain {
+    /// The domain with the devices that it has, where these changed since it was started or defined.
+    pub(super) fn as_it_is(&self, domain: Domain) -> Domain {
         let state = self.state();
-        let live = state.table().domain(domain.uuid).and_then(|known| known.live.as_ref());
+        let known = state.table().domain(domain.uuid);
+        let ours =
+            known.and_then(|known| if domain.running { known.live.as_ref() } else { known.defined.as_ref() });
         let devices = |xml: &str| mdevs_in(xml).unwrap_or_default();
-        match live.filter(|live| domain.running && devices(live) != devices(&domain.xml)) {
-            Some(live) => Domain { xml: live.clone(), ..domain },
+        match ours.filter(|xml| devices(xml) != devices(&domain.xml)) {
+            Some(xml) => Domain { xml: xml.clone(), ..domain },
             None => domain,
         }
     }
