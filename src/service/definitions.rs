@@ -7,15 +7,14 @@ use crate::host::HostdevXml;
 use crate::model::{
     Baggage, Claim, DisplayWish, Fault, FaultKind, Hostdev, Move, MoveKind, MovePhase, OpKind,
 };
-use crate::ops::{DevicePlan, Params, host_fault};
+use crate::ops::{DevicePlan, Params};
 use crate::xml::domain::{DomainDoc, with_devices, without_hostdevs};
 
 impl Service {
     /// Suspend and resume.
     pub(super) async fn plan_memory(&self, op: OpKind, subject: &Subject) -> Result<Params, Fault> {
         let (name, uuid) = (&subject.instance.name, subject.instance.uuid);
-        let saved = self.host.hypervisor.is_saved(uuid).await;
-        let saved = saved.map_err(|e| host_fault(&format!("look for the saved memory of {name:?}"), &e))?;
+        let saved = self.is_saved(&subject.instance).await?;
         let runs = self.runs(uuid).await?;
         let why = match op {
             OpKind::Suspend if !runs => Some("its guest does not run"),

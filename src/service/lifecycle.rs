@@ -97,6 +97,9 @@ impl Service {
             _ => None,
         };
         let subject = self.subject(op, &instance).await?;
+        if loses_memory(op) {
+            self.refuse_suspended(op, &subject.instance).await?;
+        }
         let booking: Booking = match op {
             OpKind::Destroy | OpKind::Release => everything(&subject).into(),
             OpKind::Start | OpKind::Stop | OpKind::Reboot => subject.params().into(),
@@ -181,6 +184,25 @@ impl Service {
         Ok(claims.iter().map(plan).collect())
     }
 
+    /// Refuses for a guest whose memory is kept in an image.
+    async fn refuse_suspended(&self, op: OpKind, instance: &Instance) -> Result<(), Fault> {
+        if !self.is_saved(instance).await? {
+            return Ok(());
+        }
+        let text = format!(
+            "{op} instance {:?}: it is suspended, and its memory would be lost or go on without its devices; resume it first, or \
+             destroy it",
+            instance.name
+        );
+        Err(Fault::new(FaultKind::InvalidRequest, text))
+    }
+
+    /// Whether the guest's memory is kept in an image.
+    pub(super) async fn is_saved(&self, instance: &Instance) -> Result<bool, Fault> {
+        let saved = self.host.hypervisor.is_saved(instance.uuid).await;
+        saved.map_err(|e| host_fault(&format!("look for the saved memory of {:?}", instance.name), &e))
+    }
+
     /// Whether the guest runs.
     pub(super) async fn runs(&self, instance: InstanceUuid) -> Result<bool, Fault> {
         let domain = self.host.hypervisor.domain(instance).await;
@@ -197,6 +219,22 @@ impl Service {
             Fault::new(FaultKind::HostRefused, text)
         })
     }
+}
+
+/// Operations that do not go on from a suspended guest's memory with its devices.
+fn loses_memory(op: OpKind) -> bool {
+    use OpKind as O;
+    matches!(
+        op,
+        O::Start
+            | O::Reboot
+            | O::Rescue
+            | O::Rebuild
+            | O::Attach
+            | O::Detach
+            | O::ResizePrepare
+            | O::MigrateBegin
+    )
 }
 
 /// All devices go, those of both sides of a move.
