@@ -1,6 +1,7 @@
 //! Documents that a target does not take: changed, older, of another kind, or of a VM that it cannot serve.
 
 use mdevirt::model::{FaultKind, OpKind};
+use mdevirt::plan::handover::{Handover, Leaving};
 use mdevirt::service::api::UseCases;
 use serde_json::{Value, json};
 
@@ -65,6 +66,24 @@ async fn a_target_without_room_names_both_sides() {
     }
     let text = refused(&target, &document, FaultKind::NoCapacity).await;
     assert!(["gpu-01", "M60-2Q", "0000:84:00.0", "0000:85:00.0"].iter().all(|w| text.contains(w)), "{text}");
+}
+
+/// The seal says only that it was not changed.
+#[tokio::test]
+async fn a_whole_document_whose_parts_are_of_two_vms() {
+    let (source, target, _document) = sent().await;
+    let theirs = odd_xml("lab", 5);
+    mdevirt::host::Hypervisor::define(&*target.sim, &theirs).await.unwrap();
+    for xml in [theirs, odd_xml("web-01", 5), domain_xml("web-01"), "<domain".to_owned()] {
+        let (instance, claims) = (source.service().store.books(), source.booked("web-01"));
+        let instance = instance.instance(source.uuid("web-01")).unwrap();
+        let leaving =
+            Leaving { host: "h", instance, claims: &claims, running: true, lock: None, domain_xml: xml };
+        let forged = serde_json::to_string(&Handover::of(leaving).unwrap()).unwrap();
+        let fault = target.service().migrate_prepare(arriving(&forged)).await.unwrap_err();
+        assert!(matches!(fault.kind, FaultKind::InvalidRequest | FaultKind::InvalidDomainXml), "{fault}");
+    }
+    assert_eq!(target.service().store.books().claims().len(), 0);
 }
 
 const LOCKED: &str = "[devices]\nenabled_mdev_types = ['nvidia-18']\n[traits]\nfile = 'DIR/traits.toml'\nlock = 'DIR/traits.lock'\n";
