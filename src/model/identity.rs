@@ -9,6 +9,7 @@ use super::parent::Parent;
 
 /// What stays of a type when ids move. Two types are the same if their identities are equal, on any host.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TypeIdentity {
     /// PCI vendor, as `0x10de`; `None` for css, AP and virtual parents.
     #[serde(default, with = "super::pci_id::optional")]

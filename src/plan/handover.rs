@@ -48,6 +48,12 @@ pub struct Handover {
     seal: Option<Digest>,
 }
 
+/// The one key that every form has.
+#[derive(Debug, Deserialize)]
+struct Form {
+    version: u64,
+}
+
 /// One device of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -119,16 +125,18 @@ impl Handover {
         if text.len() > MAX_HANDOVER_BYTES {
             return Err(refuse(format!("more than {MAX_HANDOVER_BYTES} bytes are not taken")));
         }
-        let mut document: Self = serde_json::from_str(text).map_err(|err| {
+        let not_one = |err: serde_json::Error| {
             let why: String = err.to_string().chars().take(300).collect();
             refuse(format!("not one of mdevirtctl migrate: {}", why.escape_debug()))
-        })?;
-        if document.version != VERSION {
-            let found = document.version;
+        };
+        // Another form may well have other keys.
+        let Form { version } = serde_json::from_str(text).map_err(not_one)?;
+        if version != VERSION {
             return Err(refuse(format!(
-                "it has form {found}, this host reads {VERSION}: update the older host"
+                "it has form {version}, this host reads {VERSION}: update the older host"
             )));
         }
+        let mut document: Self = serde_json::from_str(text).map_err(not_one)?;
         let stated = document.seal.take();
         let made = seal(&document);
         if stated != Some(made) {
@@ -159,3 +167,6 @@ impl Traveller {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -107,8 +107,11 @@ impl Service {
         new: &[DevicePlan],
         display: DisplayWish,
     ) -> Result<String, Fault> {
-        let same_kind = old.iter().zip(new).all(|(a, b)| a.claim.device_api == b.claim.device_api);
-        if same_kind && old.len() == new.len() {
+        let doc = DomainDoc::parse(xml)?;
+        let in_place = |(a, b): (&DevicePlan, &DevicePlan)| {
+            a.claim.device_api == b.claim.device_api && doc.mdev(a.claim.uuid).is_some()
+        };
+        if old.len() == new.len() && old.iter().zip(new).all(in_place) {
             let pairs: Vec<_> = old.iter().zip(new).map(|(a, b)| (a.claim.uuid, b.claim.uuid)).collect();
             return Ok(crate::xml::domain::with_other_uuids(xml, &pairs)?);
         }

@@ -85,6 +85,7 @@ impl Service {
             return Err(Fault::new(FaultKind::InvalidRequest, text));
         }
         self.check_lock(&document)?;
+        self.check_domain(&document).await?;
         let flavor = request.flavor.clone().or_else(|| document.flavor.clone());
         let draft = Draft {
             instance: document.instance,
@@ -122,6 +123,21 @@ impl Service {
         );
         Err(Fault::new(FaultKind::TraitMismatch, text)
             .with_details(json!({ "source": document.lock, "target": ours })))
+    }
+
+    /// The seal says that the document is whole, not that its parts belong together: the domain must be the instance's, and
+    /// name no device of this host that is not free for it.
+    async fn check_domain(&self, document: &Handover) -> Result<(), Fault> {
+        let theirs: Vec<MdevUuid> = document.devices.iter().map(|d| d.uuid).collect();
+        let doc = DomainDoc::parse(without_hostdevs(&document.domain_xml, &theirs)?)?;
+        if doc.name != document.name || doc.uuid != Some(document.instance) {
+            let text = format!(
+                "the migration document: it is of instance {:?} ({}), its domain is another one, {:?}",
+                document.name, document.instance, doc.name
+            );
+            return Err(Fault::new(FaultKind::InvalidRequest, text));
+        }
+        self.check_hostdevs(&doc).await
     }
 
     /// Devices of the same identities; of another flavor, or by the flavor alone, where that was asked for.
@@ -208,12 +224,12 @@ impl Service {
     fn landed_xml(&self, document: &Handover, chosen: &Chosen) -> Result<String, Fault> {
         let xml = &document.domain_xml;
         let old = &document.devices;
+        let doc = DomainDoc::parse(xml)?;
         let same_kind = old.iter().zip(&chosen.claims).all(|(a, b)| a.device_api == b.device_api);
-        if same_kind && old.len() == chosen.claims.len() {
+        if same_kind && old.len() == chosen.claims.len() && old.iter().all(|d| doc.mdev(d.uuid).is_some()) {
             let pairs: Vec<_> = old.iter().zip(&chosen.claims).map(|(a, b)| (a.uuid, b.uuid)).collect();
             return Ok(with_other_uuids(xml, &pairs)?);
         }
-        let doc = DomainDoc::parse(xml)?;
         let shown = |d: &Traveller| doc.mdev(d.uuid).is_some_and(|h| h.display == Some(true));
         let display = if old.iter().any(shown) { crate::model::DisplayWish::On } else { Default::default() };
         let theirs: Vec<MdevUuid> = old.iter().map(|d| d.uuid).collect();

@@ -84,6 +84,14 @@ impl World {
         Self::open(state_dir(), sim.clone(), host(sim), config, Arc::default())
     }
 
+    /// A second host beside others, under a name of its own.
+    pub async fn named(name: &str, file: &Path, config: &Path) -> Self {
+        let sim = simulated(file, "").await;
+        let dir = state_dir();
+        std::fs::write(dir.path().join(HOST_NAME), name).unwrap();
+        Self::open(dir, sim.clone(), host(sim), config, Arc::default())
+    }
+
     /// A daemon on any simulated host, with the books of this directory.
     pub fn on(dir: TempDir, sim: Arc<SimHost>, config: &Path) -> Self {
         Self::open(dir, sim.clone(), host(sim), config, Arc::default())
@@ -217,6 +225,9 @@ impl Remains {
     }
 }
 
+/// The file of a host that has a name of its own, in its state directory.
+const HOST_NAME: &str = "host-name";
+
 fn service(dir: &Path, config: &Path, host: Host, points: &Arc<FailPoints>) -> Service {
     let clock: Arc<dyn Clock> = Arc::new(Ticks::default());
     let store = Arc::new(Store::open(dir, Arc::clone(&clock)).unwrap());
@@ -232,7 +243,7 @@ fn service(dir: &Path, config: &Path, host: Host, points: &Arc<FailPoints>) -> S
         settings: SettingsCell::load(config.to_owned()).unwrap(),
         ids: Arc::new(Random),
         clock,
-        host_name: "h1".into(),
+        host_name: std::fs::read_to_string(dir.join(HOST_NAME)).unwrap_or_else(|_| "h1".into()),
         libvirt_uri: "test".into(),
         simulated: true,
     })

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on shall stop")]
 
 mod domain;
+mod exchange;
 mod golden;
 mod hostile;
 mod nodedev;
