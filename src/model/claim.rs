@@ -245,7 +245,7 @@ impl From<&Claim> for ClaimView {
 }
 
 /// libvirt's name of a mediated device; for people only, never parsed.
-fn device_name(uuid: MdevUuid, parent: &ParentAddr) -> String {
+pub(crate) fn device_name(uuid: MdevUuid, parent: &ParentAddr) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     format!("mdev_{}", format!("{uuid}_{parent}").chars().map(plain).collect::<String>())
 }
