@@ -27,6 +27,7 @@ pub mod run;
 pub mod session;
 pub mod table;
 mod traits;
+mod upkeep;
 mod verify;
 
 pub use run::main;

@@ -186,6 +186,11 @@ pub struct Claim {
 }
 
 impl Claim {
+    /// Whether its device went without our doing and is not back.
+    pub fn is_gone(&self) -> bool {
+        matches!(self.state, ClaimState::Missing | ClaimState::Lost)
+    }
+
     /// The claim after an event; one whose device is back is what it was before it went.
     ///
     /// # Errors

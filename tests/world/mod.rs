@@ -235,6 +235,7 @@ fn service(dir: &Path, config: &Path, host: Host, points: &Arc<FailPoints>) -> S
         host_name: "h1".into(),
         libvirt_uri: "test".into(),
         simulated: true,
+        restore: true,
     })
 }
 
