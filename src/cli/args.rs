@@ -152,9 +152,16 @@ pub enum Command {
     /// Bring an instance here whose host is dead; see to it that it stays dead
     #[command(after_help = ex::EVACUATE)]
     Evacuate(EvacuateArgs),
-    /// Make the lost devices of an instance again
+    /// Make the lost devices of an instance, or of all, again
     #[command(after_help = ex::RESTORE)]
-    Restore(VerbArgs),
+    Restore(RestoreArgs),
+    /// Compare books, hardware and domains, and do what is safe about the differences
+    #[command(after_help = ex::RECONCILE)]
+    Reconcile {
+        /// Show what would be done, do nothing
+        #[arg(long)]
+        dry_run: bool,
+    },
     /// Look at operations under way and ended ones
     #[command(subcommand, after_help = ex::JOB)]
     Job(JobCommand),

@@ -192,7 +192,8 @@ Examples:
 
 pub(super) const RESTORE: &str = "\
 Examples:
-  mdevirtctl restore web-01";
+  mdevirtctl restore web-01
+  mdevirtctl restore                   every instance that lacks a device";
 
 pub(super) const RESIZE: &str = "\
 Examples:
@@ -213,3 +214,10 @@ Examples:
   mdevirtctl instance export web-01 --output /srv/spare/web-01.json
   mdevirtctl evacuate /srv/spare/web-01.json
   mdevirtctl --host gpu-01 instance forget web-01";
+
+pub(super) const RECONCILE: &str = "\
+Never touched: devices of others, devices that a domain names or that are open, and what could not be read.
+
+Examples:
+  mdevirtctl reconcile --dry-run
+  mdevirtctl --json reconcile | jq '.[] | select(.done | not)'";

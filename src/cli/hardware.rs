@@ -24,6 +24,9 @@ impl Show for StatusView {
         sheet.line("providers", self.providers.to_string());
         sheet.line("instances", format!("{} with {} claims", self.instances, self.claims));
         sheet.line("jobs", format!("{} running, {} stuck", self.jobs_running, self.jobs_stuck));
+        if let Some(restore) = &self.restore {
+            sheet.line("devices", restore.to_string());
+        }
         let mut text = sheet.to_string();
         if !self.foreign.is_empty() {
             text += &format!("\nDevices of others, never changed:\n{}", mdevs(&self.foreign));

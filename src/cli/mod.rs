@@ -28,6 +28,7 @@ pub mod session;
 pub mod table;
 mod traits;
 mod travel;
+mod upkeep;
 mod verify;
 
 pub use run::main;

@@ -74,10 +74,20 @@ pub async fn verb(
     with: OperateWith,
     output: Output,
 ) -> Result<(), Stop> {
+    output.print(&operation(session, op, args, with).await?)
+}
+
+/// As [`verb`], without printing.
+pub(super) async fn operation(
+    session: &Session,
+    op: OpKind,
+    args: &VerbArgs,
+    with: OperateWith,
+) -> Result<Operation, Stop> {
     let (instance, operation_id) = (args.of.instance.clone(), args.job.operation_id.clone());
     let request = Operate { op, instance, operation_id, with };
     match session.carry_out(&args.job, async |client| client.operate(&request).await).await? {
-        Carried::Begun(job) | Carried::Done(job) => output.print(&Operation::of(&job)),
+        Carried::Begun(job) | Carried::Done(job) => Ok(Operation::of(&job)),
     }
 }
 
@@ -107,7 +117,7 @@ fn made(job: &Job) -> Result<Made, Fault> {
 
 /// An operation that has nothing more to tell.
 #[derive(Debug, Serialize)]
-struct Operation {
+pub(super) struct Operation {
     job: JobId,
     instance: InstanceUuid,
     operation: OpKind,
@@ -123,6 +133,12 @@ impl Operation {
 impl Show for Operation {
     fn text(&self) -> String {
         format!("{} of instance {}: {}, job {}\n", self.operation, self.instance, self.state, self.job)
+    }
+}
+
+impl Show for Vec<Operation> {
+    fn text(&self) -> String {
+        self.iter().map(Show::text).collect()
     }
 }
 

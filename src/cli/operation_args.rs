@@ -35,6 +35,17 @@ pub struct VerbArgs {
     pub job: JobArgs,
 }
 
+/// `restore`.
+#[derive(Debug, Args)]
+pub struct RestoreArgs {
+    /// Name or UUID; every instance that lacks a device if it is left out
+    #[arg(value_name = "INSTANCE", value_parser = NonEmptyStringValueParser::new())]
+    pub instance: Option<String>,
+    /// How.
+    #[command(flatten)]
+    pub job: JobArgs,
+}
+
 /// `spawn`.
 #[derive(Debug, Args)]
 pub struct SpawnArgs {

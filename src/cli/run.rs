@@ -11,7 +11,7 @@ use super::args::{
 use super::output::{Output, Stop};
 use super::session::Session;
 use super::travel::{self, Side};
-use super::{books, config, doctor, generate, hardware, monitor, operate, traits, verify};
+use super::{books, config, doctor, generate, hardware, monitor, operate, traits, upkeep, verify};
 use crate::dbus::{Bus, Client};
 use crate::model::{Fault, FaultKind, InvalidName, OpKind};
 use crate::service::api::{AcceptRequest, OperateWith};
@@ -73,6 +73,7 @@ fn run(cli: Cli, bus: &Bus, output: Output) -> Result<(), Stop> {
         | Command::Revert(_)
         | Command::Evacuate(_)
         | Command::Restore(_)
+        | Command::Reconcile { .. }
         | Command::Job(_)
         | Command::Monitor
         | Command::Reload => {
@@ -144,7 +145,8 @@ async fn talk(cli: Cli, bus: &Bus, output: Output) -> Result<(), Stop> {
         Command::Suspend(args) => plain(&session, OpKind::Suspend, &args, output).await,
         Command::Resume(args) => plain(&session, OpKind::Resume, &args, output).await,
         Command::Unrescue(args) => plain(&session, OpKind::Unrescue, &args, output).await,
-        Command::Restore(args) => plain(&session, OpKind::Restore, &args, output).await,
+        Command::Restore(args) => upkeep::restore(&session, args, output).await,
+        Command::Reconcile { dry_run } => output.print(&client.reconcile(dry_run).await?),
         Command::Rescue(args) => defined(&session, OpKind::Rescue, &args, output).await,
         Command::Rebuild(args) => defined(&session, OpKind::Rebuild, &args, output).await,
         Command::Attach(AttachArgs { verb, flavor }) => {

@@ -32,7 +32,7 @@ fn section(reader: &mut Reader<'_>, name: &'static str, spot: &Spot, value: &Val
         "libvirt" => &["uri"],
         "devices" => &["enabled_mdev_types", "unlisted"],
         "traits" => &["file", "lock", "automatic"],
-        _ => &["packing", "on_release"],
+        _ => &["packing", "on_release", "restore_deadline_sec"],
     };
     reader.keys(&Arc::from(name), table, known, |reader, spot, value| match spot.key {
         "uri" => layer.libvirt_uri = reader.read(&spot, value, libvirt_uri),
@@ -45,7 +45,8 @@ fn section(reader: &mut Reader<'_>, name: &'static str, spot: &Spot, value: &Val
             layer.automatic = list.map(|all| all.into_iter().map(|at| at.value).collect());
         }
         "packing" => layer.packing = reader.word(&spot, value, Packing::ALL, Packing::as_str),
-        _ => layer.on_release = reader.word(&spot, value, OnRelease::ALL, OnRelease::as_str),
+        "on_release" => layer.on_release = reader.word(&spot, value, OnRelease::ALL, OnRelease::as_str),
+        _ => layer.restore_deadline_sec = reader.number(&spot, value, 1),
     });
 }
 

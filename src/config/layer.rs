@@ -19,6 +19,7 @@ pub(super) struct Layer {
     pub(super) automatic: Option<BTreeSet<Automatic>>,
     pub(super) packing: Option<Packing>,
     pub(super) on_release: Option<OnRelease>,
+    pub(super) restore_deadline_sec: Option<u32>,
     /// By type, as the type is written.
     pub(super) types: BTreeMap<String, TypeTable>,
 }
@@ -82,6 +83,7 @@ impl Layer {
             automatic: later.automatic.or(self.automatic),
             packing: later.packing.or(self.packing),
             on_release: later.on_release.or(self.on_release),
+            restore_deadline_sec: later.restore_deadline_sec.or(self.restore_deadline_sec),
             types: self.types,
         }
     }

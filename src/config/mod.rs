@@ -65,6 +65,8 @@ pub struct Config {
     pub packing: Packing,
     /// `[policy] on_release`.
     pub on_release: OnRelease,
+    /// `[policy] restore_deadline_sec`, in seconds, at least 1.
+    pub restore_deadline_sec: u32,
 }
 
 impl Default for Config {
@@ -79,6 +81,7 @@ impl Default for Config {
             automatic: BTreeSet::from([Automatic::Capabilities]),
             packing: Packing::default(),
             on_release: OnRelease::default(),
+            restore_deadline_sec: 300,
         }
     }
 }

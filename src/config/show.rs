@@ -18,7 +18,9 @@ pub fn to_toml(config: &Config) -> String {
     let lock = quoted(&config.traits_lock.to_string_lossy());
     let automatic = list(config.automatic.iter().map(|one| one.as_str()));
     out += &format!("\n[traits]\nfile = {file}\nlock = {lock}\nautomatic = {automatic}\n");
-    out += &format!("\n[policy]\npacking = \"{}\"\non_release = \"{}\"\n", config.packing, config.on_release);
+    let Config { packing, on_release, restore_deadline_sec, .. } = config;
+    out += &format!("\n[policy]\npacking = \"{packing}\"\non_release = \"{on_release}\"\n");
+    out += &format!("restore_deadline_sec = {restore_deadline_sec}\n");
     out
 }
 
@@ -129,7 +131,7 @@ mod tests {
             "[libvirt]\nuri = \"qemu:///system\"\n\n[devices]\nenabled_mdev_types = []\nunlisted = \"first\"\n\n\
              [traits]\nfile = \"/etc/mdevirt/traits.toml\"\nlock = \"/etc/mdevirt/traits.lock\"\n\
              automatic = [\"capabilities\"]\n\n\
-             [policy]\npacking = \"breadth\"\non_release = \"remove\"\n",
+             [policy]\npacking = \"breadth\"\non_release = \"remove\"\nrestore_deadline_sec = 300\n",
         );
     }
 }

@@ -1,7 +1,7 @@
 //! The daemon: wiring, boot order, systemd (rank 7, the only room that names concrete types).
 //!
-//! Boot order: arguments, log, configuration (a bad one ends the start), store, host, open sagas taken up, bus name,
-//! `READY=1`. Shutdown is a crash with manners: sagas stop after the step at work and the next start takes them up.
+//! Boot order: arguments, log, configuration (a bad one ends the start), store, host, open sagas taken up, bus name, the
+//! first look at the host with the restores that it begins, `READY=1`. A libvirt that is away holds none of it up. Shutdown is a crash with manners: sagas stop after the step at work and the next start takes them up.
 
 mod args;
 mod clock;
@@ -53,8 +53,11 @@ async fn serve(args: &Args) -> Result<()> {
     let open = service.recover().context("take up open operations")?;
     tokio::spawn(service.clone().follow());
     let bus = wiring::bus(args, &service).await?;
-    tracing::info!(version = env!("CARGO_PKG_VERSION"), open, uri = %service.libvirt_uri, "ready");
-    systemd::ready(open);
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), open, uri = %service.libvirt_uri, "serving");
+    let mut status = systemd::Status::default();
+    let (first_look, mut changes) = (service.first_look(), service.changes());
+    tokio::pin!(first_look);
+    let mut ready = false;
     let mut watchdog = systemd::Watchdog::from_env();
     loop {
         tokio::select! {
@@ -62,6 +65,13 @@ async fn serve(args: &Args) -> Result<()> {
             _ = int.recv() => break,
             _ = hup.recv() => reload(&service).await,
             () = watchdog.due() => systemd::alive(),
+            () = &mut first_look, if !ready => {
+                ready = true;
+                tracing::info!("ready");
+                status.ready(&line(&service));
+            }
+            // Missed ones are made up for by the line of this moment.
+            _ = changes.recv() => status.show(&line(&service)),
             () = bus.closed() => anyhow::bail!("the bus connection was lost"),
         }
     }
@@ -75,7 +85,17 @@ async fn reload(service: &Service) {
         Ok(findings) => tracing::info!(warnings = findings.len(), "configuration reloaded"),
         Err(fault) => tracing::error!("the running configuration stays in force: {fault}"),
     }
-    systemd::ready(service.jobs_running());
+    systemd::Status::default().ready(&line(service));
+}
+
+/// What systemd shows of the service.
+fn line(service: &Service) -> String {
+    let jobs = match service.jobs_running() {
+        0 => String::new(),
+        n => format!(", {n} operations under way"),
+    };
+    let restored = service.restored().map_or_else(String::new, |view| format!(", devices: {view}"));
+    format!("serving{jobs}{restored}")
 }
 
 async fn stop(service: &Service) {

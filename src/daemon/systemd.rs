@@ -5,11 +5,24 @@ use std::time::Duration;
 use sd_notify::NotifyState;
 use tokio::time::{Instant, sleep_until};
 
-/// The daemon serves; `jobs` operations are under way.
-pub(super) fn ready(jobs: usize) {
-    let status =
-        if jobs == 0 { "serving".to_owned() } else { format!("serving, {jobs} operations under way") };
-    send(&[NotifyState::Ready, NotifyState::Status(&status)]);
+/// The line that systemd shows; sent when it is another one.
+#[derive(Debug, Default)]
+pub(super) struct Status(String);
+
+impl Status {
+    /// The daemon serves.
+    pub(super) fn ready(&mut self, line: &str) {
+        line.clone_into(&mut self.0);
+        send(&[NotifyState::Ready, NotifyState::Status(line)]);
+    }
+
+    /// What it does at this moment.
+    pub(super) fn show(&mut self, line: &str) {
+        if self.0 != line {
+            line.clone_into(&mut self.0);
+            send(&[NotifyState::Status(line)]);
+        }
+    }
 }
 
 /// The configuration is read again.

@@ -16,7 +16,7 @@ use super::{options, path};
 use crate::model::{DisplayWish, Fault, FaultKind, Finding, InventoryRecord, Job, JobId, OpKind};
 use crate::service::api::{
     AcceptRequest, ClaimRequest, DeviceView, InstanceView, LockView, Operate, OperateWith, PlanView,
-    PrepareRequest, SpawnRequest, SpawnResult, StatusView, TraitCheck, TraitView,
+    PrepareRequest, ReconcileView, SpawnRequest, SpawnResult, StatusView, TraitCheck, TraitView,
 };
 
 /// A connection to the daemon. The daemon itself need not be there until a call is made.
@@ -226,6 +226,15 @@ impl Client {
     /// `InvalidMdevConfig` with what is wrong; the running configuration stays in force.
     pub async fn reload(&self) -> Result<Vec<Finding>, Fault> {
         list(self.manager.reload().await)
+    }
+
+    /// Differences between books, hardware and domains; what is safe is done about them, in a dry run nothing.
+    ///
+    /// # Errors
+    /// As [`Client::status`].
+    pub async fn reconcile(&self, dry_run: bool) -> Result<Vec<ReconcileView>, Fault> {
+        let options = Map::from_iter([("dry_run".to_owned(), json!(dry_run))]);
+        list(self.manager.reconcile(sent(&options)?).await)
     }
 
     /// The configuration in force, as TOML.

@@ -3,6 +3,8 @@
 //! A method here reads its arguments, asks the authority if it changes something, calls the service and converts the
 //! answer; nothing else.
 
+mod begin;
+
 use std::sync::Arc;
 
 use zbus::message::Header;
@@ -14,9 +16,9 @@ use super::fault::WireFault;
 use super::health::Health;
 use super::json::{self, Record, clean};
 use super::mirror::JobMirror;
-use super::{options, path};
+use super::options;
 use crate::model::{Fault, JobId, OpKind};
-use crate::service::api::{Accepted, UseCases};
+use crate::service::api::UseCases;
 
 /// The manager object.
 #[derive(Debug)]
@@ -35,26 +37,6 @@ impl Manager {
         health: Arc<Health>,
     ) -> Self {
         Self { service, authority, jobs, health }
-    }
-
-    /// The job is on the bus, and announced, before its path is handed out.
-    async fn accepted(&self, accepted: std::result::Result<Accepted, Fault>) -> Result<OwnedObjectPath> {
-        let accepted = accepted?;
-        self.jobs.ensure(accepted.job, accepted.fresh).await;
-        Ok(path::of_job(accepted.job))
-    }
-
-    /// An operation on an instance that is in the books.
-    async fn verb(
-        &self,
-        op: OpKind,
-        instance: &str,
-        options: &Record,
-        header: &Header<'_>,
-    ) -> Result<OwnedObjectPath> {
-        let request = options::operate(op, instance, options)?;
-        self.authority.check(header).await?;
-        self.accepted(self.service.operate(request).await).await
     }
 }
 
@@ -285,6 +267,16 @@ impl Manager {
     async fn reload(&self, #[zbus(header)] header: Header<'_>) -> Result<Vec<Record>> {
         self.authority.check(&header).await?;
         Ok(json::to_records(&self.service.reload().await?)?)
+    }
+
+    /// Compares books, hardware and domains and does what is safe; nothing with option `dry_run`. Keys as in `reconcile --json`.
+    #[zbus(out_args("differences"), proxy(allow_interactive_auth))]
+    async fn reconcile(&self, options: Record, #[zbus(header)] header: Header<'_>) -> Result<Vec<Record>> {
+        let dry_run = options::dry_run(&options)?;
+        if !dry_run {
+            self.authority.check(&header).await?;
+        }
+        Ok(json::to_records(&self.service.reconcile(dry_run).await?)?)
     }
 
     /// The configuration in force, as TOML.

@@ -103,6 +103,14 @@ pub fn display(record: &Record) -> Result<DisplayWish, Fault> {
     Options::read(record, &["display"])?.display()
 }
 
+/// The options of `Reconcile`.
+///
+/// # Errors
+/// `InvalidRequest` naming the key.
+pub fn dry_run(record: &Record) -> Result<bool, Fault> {
+    Options::read(record, &["dry_run"])?.switch("dry_run")
+}
+
 /// The options of `Plan`.
 ///
 /// # Errors

@@ -90,6 +90,9 @@ pub trait NodeDevices: Send + Sync + Debug {
 
     /// Changes from now on.
     fn events(&self) -> broadcast::Receiver<HostEvent>;
+
+    /// What tells one boot of the host from another; `None` where nothing tells it.
+    fn boot_id(&self) -> Result<Option<String>, HostError>;
 }
 
 /// A domain as libvirt has it.
@@ -130,6 +133,9 @@ pub trait Hypervisor: Send + Sync + Debug {
 
     /// Starts a defined domain. One that runs is no error.
     async fn start(&self, uuid: InstanceUuid) -> Result<(), HostError>;
+
+    /// Whether libvirt starts the domain when the host boots.
+    async fn autostarts(&self, uuid: InstanceUuid) -> Result<bool, HostError>;
 
     /// Ends a running domain at once (libvirt's destroy). One that does not run is no error.
     async fn stop(&self, uuid: InstanceUuid) -> Result<(), HostError>;

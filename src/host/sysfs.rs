@@ -69,6 +69,17 @@ impl Sysfs {
         self.names_in("sys/class/mdev_bus")
     }
 
+    /// The kernel's word for this boot; another one after each boot.
+    ///
+    /// # Errors
+    /// `Unreadable`.
+    ///
+    /// # Source
+    /// Linux `Documentation/admin-guide/sysctl/kernel.rst`, `random/boot_id`: a UUID generated the first time it is read.
+    pub fn boot_id(&self) -> Result<Option<String>, HostError> {
+        Ok(self.text("proc/sys/kernel/random/boot_id")?.filter(|id| !id.is_empty()))
+    }
+
     /// Whether this tree has the PCI function at all.
     ///
     /// # Errors

@@ -186,6 +186,11 @@ pub struct Claim {
 }
 
 impl Claim {
+    /// Whether its device went without our doing and is not back.
+    pub fn is_gone(&self) -> bool {
+        matches!(self.state, ClaimState::Missing | ClaimState::Lost)
+    }
+
     /// The claim after an event; one whose device is back is what it was before it went.
     ///
     /// # Errors
@@ -245,7 +250,7 @@ impl From<&Claim> for ClaimView {
 }
 
 /// libvirt's name of a mediated device; for people only, never parsed.
-fn device_name(uuid: MdevUuid, parent: &ParentAddr) -> String {
+pub(crate) fn device_name(uuid: MdevUuid, parent: &ParentAddr) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     format!("mdev_{}", format!("{uuid}_{parent}").chars().map(plain).collect::<String>())
 }

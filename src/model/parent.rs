@@ -156,6 +156,8 @@ pub enum FindingKind {
     Conflict,
     /// A read that failed: its subject is unknown, not free.
     Unknown,
+    /// A device that an instance holds is gone; whether and when it is made again.
+    DeviceMissing,
 }
 
 impl Finding {

@@ -4,6 +4,8 @@
 //!    operator's cap trim only what can still be made, never what exists.
 //! 2. A claim whose device does not exist yet (booked, or lost) keeps its place: it lowers `free`, never `total`.
 //! 3. What the books do not know is foreign: counted, reserved, never given out.
+//! 4. A parent that lacks a device of a claim gives out nothing new until it is there again: everything is reserved, and the
+//!    record stays.
 
 mod parent;
 
@@ -12,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::mapping::{Assigned, Mapping};
 use crate::model::{Claim, FaultKind, HostScan, Mdev, MdevUuid, OwnDevice, ParentAddr, TypeId};
 
-pub use parent::ParentCapacity;
+pub use parent::{ParentCapacity, awaited};
 
 /// The books, as far as capacity needs them.
 #[derive(Debug, Clone, Copy, Default)]
@@ -44,7 +46,8 @@ fn one_parent<'a>(assigned: Assigned<'a>, seen: &Seen<'_>, room: &Room) -> Paren
     let idle: Vec<MdevUuid> =
         existing.iter().filter(|m| seen.is_own(m) && !seen.is_claimed(m)).map(|m| m.uuid).collect();
     let available = room.available.get(addr).copied().unwrap_or(0);
-    let total = count(existing.iter()) + available;
+    let gone = count(seen.claims_on(addr).filter(|c| c.is_gone()));
+    let total = count(existing.iter()) + available.max(gone);
     let reserved = (assigned.rule.reserved + foreign).min(total);
     let used = count(seen.claims_on(addr).filter(|c| c.mdev_type == assigned.mdev_type.id));
     let mut cap = ParentCapacity {
@@ -70,6 +73,10 @@ fn one_parent<'a>(assigned: Assigned<'a>, seen: &Seen<'_>, room: &Room) -> Paren
     cap.reason = room.other_size_booked(assigned).unwrap_or_default();
     if !cap.reason.is_empty() {
         cap.free = count(cap.idle.iter()).min(cap.free);
+    }
+    if gone > 0 {
+        (cap.reserved, cap.free) = (total, 0);
+        cap.reason = format!("{gone} devices of instances are missing here; nothing new until they are back");
     }
     if cap.free == 0 && cap.reason.is_empty() {
         cap.reason = why_full(&cap, seen, room);

@@ -36,7 +36,7 @@ pub(super) fn admit(
         Some(_) | None => {}
     }
     match claims.iter().find(|c| is_half(c.state)) {
-        Some(half) if !gives_everything_back(op, moving) => {
+        Some(half) if !gives_everything_back(op, moving) && op != OpKind::Restore => {
             let why = format!(
                 "its device {} is {} since an operation got stuck; destroy it",
                 half.uuid, half.state

@@ -7,11 +7,13 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 
 mod traits;
+mod upkeep;
 
 pub use self::traits::{
     AcceptRequest, CheckDifference, HistoryLine, LeftOut, LocalType, LockView, PlanChange, PlanView,
     TraitCheck, TraitView,
 };
+pub use self::upkeep::{ReconcileView, RestoreView};
 pub use crate::model::ClaimView;
 use crate::model::{
     DeviceApi, DisplayWish, Fault, Finding, Framework, InstanceUuid, InventoryRecord, Job, JobId, MdevUuid,
@@ -186,6 +188,9 @@ pub struct StatusView {
     pub jobs_running: usize,
     /// Jobs that need an operator.
     pub jobs_stuck: usize,
+    /// Devices that were gone, and how many are there again; `null` if none was since the daemon started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restore: Option<RestoreView>,
     /// Devices of others.
     pub foreign: Vec<MdevView>,
     /// Everything worth an operator's look.
@@ -324,6 +329,8 @@ pub trait UseCases: Send + Sync + Debug {
     async fn job(&self, id: JobId) -> Result<Job, Fault>;
     /// Health in one record.
     async fn status(&self) -> Result<StatusView, Fault>;
+    /// Compares books, hardware and domains, and does what is safe about the differences; nothing in a dry run.
+    async fn reconcile(&self, dry_run: bool) -> Result<Vec<ReconcileView>, Fault>;
     /// Reads the configuration again; a bad one leaves the running one in force and is the error. The warnings of a good one.
     async fn reload(&self) -> Result<Vec<Finding>, Fault>;
     /// The configuration in force, as TOML.

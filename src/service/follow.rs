@@ -1,12 +1,13 @@
 //! What the host does by itself: libvirt comes and goes, a guest shuts down, somebody runs `virsh start`.
 //!
 //! An event only wakes; then the books of every instance without an operation of its own are compared with its domain,
-//! and once more when an operation has ended.
+//! and once more when an operation has ended. What becomes of devices is `restore`'s.
 
 use std::collections::BTreeSet;
 
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::time::{Instant, sleep_until};
 
 use super::Service;
 use super::api::Change;
@@ -23,19 +24,30 @@ impl Service {
         tokio::join!(self.follow_domains(domains), self.follow_hardware(hardware));
     }
 
-    /// Looks at what the types of the host mean, at first and whenever node devices changed.
+    /// Looks at what the types of the host mean and at the devices of the books, at first and whenever node devices changed.
     async fn follow_hardware(&self, mut events: Receiver<HostEvent>) {
-        self.look_and_learn().await;
+        let mut due = self.look_at_hardware().await;
+        self.devices.first_is_over();
         loop {
-            match events.recv().await {
-                Ok(HostEvent::NodeDevices | HostEvent::Connected) | Err(RecvError::Lagged(_)) => {}
-                Ok(HostEvent::Domain(_) | HostEvent::Disconnected) => continue,
-                Err(RecvError::Closed) => return,
+            tokio::select! {
+                event = events.recv() => match event {
+                    Ok(HostEvent::NodeDevices | HostEvent::Connected) | Err(RecvError::Lagged(_)) => {}
+                    Ok(HostEvent::Domain(_) | HostEvent::Disconnected) => continue,
+                    Err(RecvError::Closed) => return,
+                },
+                () = self.devices.nudged() => {}
+                () = until(due) => {}
             }
             // One look serves all events that came so far.
             events = events.resubscribe();
-            self.look_and_learn().await;
+            due = self.look_at_hardware().await;
         }
+    }
+
+    async fn look_at_hardware(&self) -> Option<Instant> {
+        let before = self.store.books();
+        let seen = self.look_and_learn().await?;
+        self.look_after_devices(&before, &seen).await
     }
 
     async fn follow_domains(&self, mut events: Receiver<HostEvent>) {
@@ -72,6 +84,9 @@ impl Service {
     pub(super) async fn catch_up(&self, only: Option<InstanceUuid>) {
         // One at a time: what an earlier look saw must not be written after what a later one saw.
         let _one_at_a_time = self.following.lock().await;
+        if !self.is_accounted() {
+            return;
+        }
         let books = self.store.books();
         let instances: BTreeSet<InstanceUuid> =
             books.claims().map(|c| c.instance).filter(|i| only.is_none_or(|o| o == *i)).collect();
@@ -122,8 +137,16 @@ impl Service {
 /// Whether the books differ from a domain that runs or does not.
 fn moves(state: ClaimState, running: bool) -> bool {
     match state {
-        ClaimState::Ready | ClaimState::Parked | ClaimState::Missing | ClaimState::Lost => running,
+        ClaimState::Ready | ClaimState::Parked => running,
         ClaimState::InUse => !running,
-        ClaimState::Reserved | ClaimState::Releasing => false,
+        // A guest may run without its device.
+        ClaimState::Missing | ClaimState::Lost | ClaimState::Reserved | ClaimState::Releasing => false,
+    }
+}
+
+async fn until(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due).await,
+        None => std::future::pending().await,
     }
 }

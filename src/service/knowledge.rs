@@ -27,15 +27,14 @@ impl Service {
     }
 
     /// Looks at the host and keeps what that teaches. A look that fails teaches nothing: the next event looks again.
-    pub(super) async fn look_and_learn(&self) {
+    pub(super) async fn look_and_learn(&self) -> Option<Observation> {
         let settings = self.settings.now();
-        let looked = match self.observe().await {
-            Ok(seen) => self.learn(&seen, &settings, &seen.picture(&settings)),
-            Err(fault) => Err(fault),
-        };
-        if let Err(fault) = looked {
-            tracing::warn!("look at what the types of this host mean: {fault}");
+        let warn = |fault: Fault| tracing::warn!("look at what the types of this host mean: {fault}");
+        let seen = self.observe().await.map_err(warn).ok()?;
+        if let Err(fault) = self.learn(&seen, &settings, &seen.picture(&settings)) {
+            warn(fault);
         }
+        Some(seen)
     }
 
     /// Keeps what a picture taught, unless another look or other settings came in between: the next one teaches it again.

@@ -84,6 +84,9 @@ impl Service {
             self.catch_up(Some(row.instance)).await;
         }
         self.jobs.end(row.id);
+        if let Ok(ending) = &ending {
+            self.after_operation(&row, ending).await;
+        }
         match ending {
             Ok(ending) => self.ended(&row, &ending),
             Err(Interrupted::Stopped) => tracing::info!(job = %row.id, "operation left to the next start"),

@@ -58,7 +58,7 @@ impl Subject {
     }
 
     /// Refuses if the books are not any more what was planned with.
-    fn recheck(&self, op: OpKind, books: &Books) -> Result<(), Fault> {
+    pub(super) fn recheck(&self, op: OpKind, books: &Books) -> Result<(), Fault> {
         let uuid = self.instance.uuid;
         let now: Vec<Claim> = books.claims_of(uuid).cloned().collect();
         let key = |c: &Claim| (c.id, c.role);
@@ -129,12 +129,18 @@ impl Service {
         self.launch(saga, |begin| Begin { recheck: Some(recheck), claims: booking.new, devices, ..begin })
     }
 
-    async fn subject(&self, op: OpKind, text: &str) -> Result<Subject, Fault> {
+    pub(super) async fn subject(&self, op: OpKind, text: &str) -> Result<Subject, Fault> {
         let instance = self.instance(text)?;
         let books = self.store.books();
         let claims: Vec<Claim> = books.claims_of(instance.uuid).cloned().collect();
         let moving = books.move_of(instance.uuid).cloned();
         if let Some(job) = self.store.live_saga(instance.uuid)? {
+            if self.store.saga(job)?.is_some_and(|row| row.op == OpKind::Restore) {
+                let name = &instance.name;
+                let text =
+                    format!("the devices of instance {name:?} are being made again by job {job}; ask again");
+                return Err(Fault::new(FaultKind::RestorePending, text));
+            }
             return Err(StoreError::Busy { instance: instance.uuid, job }.into());
         }
         admit(op, &instance, &claims, moving.as_ref())?;
@@ -267,8 +273,8 @@ fn everything(subject: &Subject) -> Params {
 
 /// The devices that are gone.
 fn restored(subject: &Subject) -> Result<Params, Fault> {
-    let gone = |plan: &&DevicePlan| matches!(plan.claim.state, ClaimState::Missing | ClaimState::Lost);
-    let devices: Vec<DevicePlan> = subject.plans.iter().filter(gone).cloned().collect();
+    let devices: Vec<DevicePlan> =
+        subject.plans.iter().filter(|plan| plan.claim.is_gone()).cloned().collect();
     if devices.is_empty() {
         let text = format!("restore instance {:?}: none of its devices is missing", subject.instance.name);
         return Err(Fault::new(FaultKind::InvalidRequest, text));

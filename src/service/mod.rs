@@ -3,6 +3,7 @@
 //! 1. Reads never change anything and never wait for an operation.
 //! 2. Bookings are made one at a time ([`book`]); what follows runs as a saga ([`launch`]), many at once.
 //! 3. Events only wake ([`follow`]); a restart takes every open saga up ([`recover`]).
+//! 4. Devices that are gone are made again ([`restore`]).
 
 mod admission;
 pub mod api;
@@ -19,8 +20,10 @@ mod observe;
 mod picture;
 mod planning;
 mod plug;
+mod reconcile;
 mod recover;
 mod resize;
+mod restore;
 mod settings;
 mod traits;
 mod use_cases;
@@ -36,6 +39,7 @@ use tokio::sync::broadcast;
 use self::api::Change;
 use self::jobs::Jobs;
 use self::observe::Observation;
+use self::restore::Watch;
 use crate::catalog::memory::Memory;
 use crate::model::{Clock, Fault, Ids};
 use crate::ops::{Host, host_fault};
@@ -70,6 +74,8 @@ pub struct Parts {
     pub libvirt_uri: String,
     /// Whether the simulator is in use.
     pub simulated: bool,
+    /// Devices that are gone are made again by themselves; only tests of single operations do without.
+    pub restore: bool,
 }
 
 /// A handle on the running service; clones are the same service.
@@ -86,6 +92,7 @@ pub struct Inner {
     /// `None` until it is read.
     known: Mutex<Option<Arc<Memory>>>,
     changes: broadcast::Sender<Change>,
+    devices: Watch,
 }
 
 /// Changes that a slow listener may be behind before it has to look at everything again.
@@ -96,8 +103,8 @@ impl Service {
     pub fn new(parts: Parts) -> Self {
         let (changes, _) = broadcast::channel(CHANGES_MAX);
         let (booking, following) = Default::default();
-        let (jobs, known) = Default::default();
-        Self(Arc::new(Inner { parts, booking, following, jobs, known, changes }))
+        let (jobs, known, devices) = Default::default();
+        Self(Arc::new(Inner { parts, booking, following, jobs, known, changes, devices }))
     }
 
     /// Takes no new operation from now on, and lets sagas stop after the step at work.

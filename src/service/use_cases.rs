@@ -6,7 +6,8 @@ use tokio::sync::broadcast;
 use super::Service;
 use super::api::{
     AcceptRequest, Accepted, Change, ClaimRequest, DeviceView, InstanceView, LockView, MdevView, Operate,
-    PlanView, PrepareRequest, SpawnRequest, SpawnResult, StatusView, TraitCheck, TraitView, UseCases,
+    PlanView, PrepareRequest, ReconcileView, SpawnRequest, SpawnResult, StatusView, TraitCheck, TraitView,
+    UseCases,
 };
 use super::observe::{Observation, Usage};
 use super::views;
@@ -63,7 +64,7 @@ impl UseCases for Service {
     async fn inventory(&self) -> Result<Vec<InventoryRecord>, Fault> {
         let seen = self.observe().await?;
         let settings = self.settings.now();
-        Ok(views::inventory(&seen.picture(&settings), &self.host_name))
+        Ok(views::inventory(&seen, &seen.picture(&settings), &self.host_name))
     }
 
     async fn instances(&self) -> Result<Vec<InstanceView>, Fault> {
@@ -99,6 +100,7 @@ impl UseCases for Service {
             claims: books.claims().len(),
             jobs_running: self.jobs.running(),
             jobs_stuck: self.store.stuck_sagas()?.len(),
+            restore: self.restored(),
             foreign: Vec::new(),
             findings: settings.warnings.clone(),
         };
@@ -111,6 +113,10 @@ impl UseCases for Service {
         }
         views::each_once(&mut view.findings);
         Ok(view)
+    }
+
+    async fn reconcile(&self, dry_run: bool) -> Result<Vec<ReconcileView>, Fault> {
+        self.reconcile_host(dry_run).await
     }
 
     async fn reload(&self) -> Result<Vec<Finding>, Fault> {
@@ -173,6 +179,7 @@ impl Service {
         view.providers = picture.capacity.iter().filter(|c| c.total > 0).count();
         view.findings.extend(seen.scan.findings.iter().cloned());
         view.findings.extend(picture.findings());
+        view.findings.extend(self.restore_findings(seen));
         let usage = match self.usage(seen, &mut view.findings).await {
             Ok(usage) => {
                 view.findings.extend(usage.conflicts(seen));

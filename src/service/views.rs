@@ -8,6 +8,7 @@ use super::picture::Picture;
 use crate::model::{
     ClaimView, Finding, FindingKind, HostScan, InventoryRecord, Mdev, MdevType, Parent, ParentAddr,
 };
+use crate::plan::capacity::awaited;
 use crate::store::Books;
 
 /// All instances with their claims.
@@ -27,8 +28,11 @@ pub(super) fn instance_views(books: &Books) -> Vec<InstanceView> {
 }
 
 /// All inventory records.
-pub(super) fn inventory(picture: &Picture<'_>, host: &str) -> Vec<InventoryRecord> {
-    picture.capacity.iter().filter_map(|c| c.record(host)).collect()
+pub(super) fn inventory(seen: &Observation, picture: &Picture<'_>, host: &str) -> Vec<InventoryRecord> {
+    let mut records: Vec<InventoryRecord> = picture.capacity.iter().filter_map(|c| c.record(host)).collect();
+    records.extend(awaited(seen.claims.iter(), &picture.capacity, host));
+    records.sort_by(|a, b| a.parent.cmp(&b.parent));
+    records
 }
 
 /// All parents, with types and devices.

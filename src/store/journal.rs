@@ -72,6 +72,18 @@ impl Store {
     /// `Busy` while a saga is at work on an instance concerned: the saga will find out itself. Those of [`Change`] and
     /// of the disk.
     pub fn observe(&self, changes: Vec<Change>) -> Result<(), StoreError> {
+        self.observe_with(changes, Vec::new())
+    }
+
+    /// As [`Store::observe`], and remembers facts with it, as [`Store::set_fact`] does.
+    ///
+    /// # Errors
+    /// As [`Store::observe`].
+    pub fn observe_with(
+        &self,
+        changes: Vec<Change>,
+        facts: Vec<(&'static str, String)>,
+    ) -> Result<(), StoreError> {
         let now = self.clock.now_usec();
         self.writer.write(move |turn| {
             for change in &changes {
@@ -80,6 +92,7 @@ impl Store {
                     return Err(StoreError::Busy { instance, job });
                 }
             }
+            facts.iter().try_for_each(|(key, value)| put_fact(turn.conn, key, value))?;
             change::apply(turn, changes, now)
         })
     }
@@ -113,16 +126,14 @@ impl Store {
     /// Those of the disk.
     pub fn set_fact(&self, key: &str, value: &str) -> Result<(), StoreError> {
         let (key, value) = (key.to_owned(), value.to_owned());
-        self.writer.write(move |turn| {
-            turn.conn
-                .prepare_cached(
-                    "INSERT INTO fact (key, value) VALUES (?1, ?2)
-                 ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-                )?
-                .execute([key, value])?;
-            Ok(())
-        })
+        self.writer.write(move |turn| put_fact(turn.conn, &key, &value))
     }
+}
+
+fn put_fact(conn: &Connection, key: &str, value: &str) -> Result<(), StoreError> {
+    let sql = "INSERT INTO fact (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = excluded.value";
+    conn.prepare_cached(sql)?.execute([key, value])?;
+    Ok(())
 }
 
 fn write(turn: &mut Turn<'_>, job: JobId, entry: Entry, now: Usec) -> Result<(), StoreError> {

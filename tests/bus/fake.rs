@@ -8,7 +8,8 @@ use mdevirt::model::{
 };
 use mdevirt::service::api::{
     AcceptRequest, Accepted, Change, ClaimRequest, DeviceView, InstanceView, LockView, Operate, OperateWith,
-    PlanView, PrepareRequest, SpawnRequest, SpawnResult, StatusView, TraitCheck, TraitView, UseCases,
+    PlanView, PrepareRequest, ReconcileView, SpawnRequest, SpawnResult, StatusView, TraitCheck, TraitView,
+    UseCases,
 };
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
@@ -244,6 +245,11 @@ impl UseCases for Fake {
     async fn status(&self) -> Result<StatusView, Fault> {
         self.ask("status".to_owned())?;
         Ok(self.world().status.clone())
+    }
+
+    async fn reconcile(&self, dry_run: bool) -> Result<Vec<ReconcileView>, Fault> {
+        self.ask(format!("reconcile {dry_run}"))?;
+        Ok(sample::differences(dry_run))
     }
 
     async fn reload(&self) -> Result<Vec<Finding>, Fault> {

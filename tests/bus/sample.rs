@@ -2,7 +2,8 @@
 
 use mdevirt::model::{Finding, FindingKind, InventoryRecord};
 use mdevirt::service::api::{
-    ClaimView, DeviceView, InstanceView, LockView, MdevView, PlanView, StatusView, TraitCheck, TraitView,
+    ClaimView, DeviceView, InstanceView, LockView, MdevView, PlanView, ReconcileView, StatusView, TraitCheck,
+    TraitView,
 };
 use serde_json::{Value, json};
 
@@ -87,6 +88,29 @@ pub fn findings() -> Vec<Finding> {
     )]
 }
 
+pub fn differences(dry_run: bool) -> Vec<ReconcileView> {
+    let one = |text: serde_json::Value| serde_json::from_value(text).unwrap();
+    vec![
+        one(serde_json::json!({
+            "kind": "orphan",
+            "device": "mdev_4b20d080_1b54_4048_85b3_a6a62d165c01_0000_84_00_0",
+            "uuid": "4b20d080-1b54-4048-85b3-a6a62d165c01",
+            "parent": "0000:84:00.0",
+            "action": "remove",
+            "done": !dry_run,
+            "text": "no instance holds it",
+        })),
+        one(serde_json::json!({
+            "kind": "unknown-uuid",
+            "device": "4b20d080-1b54-4048-85b3-a6a62d165c02",
+            "uuid": "4b20d080-1b54-4048-85b3-a6a62d165c02",
+            "action": "none",
+            "done": false,
+            "text": "domain \"lab\" names it",
+        })),
+    ]
+}
+
 pub fn status() -> StatusView {
     StatusView {
         version: "1.2.3".to_owned(),
@@ -97,6 +121,7 @@ pub fn status() -> StatusView {
         instances: 1,
         claims: 1,
         jobs_running: 0,
+        restore: None,
         jobs_stuck: 0,
         foreign: vec![value::<MdevView>(foreign())],
         findings: findings(),

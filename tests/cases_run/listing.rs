@@ -100,6 +100,10 @@ impl NodeDevices for Listing {
         Err(HostError::NotSupported("a listing removes nothing".to_owned()))
     }
 
+    fn boot_id(&self) -> Result<Option<String>, HostError> {
+        Ok(None)
+    }
+
     fn events(&self) -> broadcast::Receiver<HostEvent> {
         broadcast::Sender::new(1).subscribe()
     }

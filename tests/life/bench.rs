@@ -101,7 +101,8 @@ pub async fn resize(world: &World, name: &str, flavor: &str) {
 
 /// The source's document, as it travels.
 pub async fn begin(source: &World, name: &str) -> String {
-    source.go(OpKind::MigrateBegin, name).await.result.unwrap()["document"].to_string()
+    source.go(OpKind::MigrateBegin, name).await;
+    source.service().export_instance(name).await.unwrap()
 }
 
 /// A document as a target takes it.
@@ -110,6 +111,7 @@ pub fn arriving(document: &str) -> PrepareRequest {
         document: document.to_owned(),
         flavor: None,
         allow_type_change: false,
+        evacuate: false,
         operation_id: None,
     }
 }

@@ -77,8 +77,15 @@ async fn a_whole_document_whose_parts_are_of_two_vms() {
     for xml in [theirs, odd_xml("web-01", 5), domain_xml("web-01"), "<domain".to_owned()] {
         let (instance, claims) = (source.service().store.books(), source.booked("web-01"));
         let instance = instance.instance(source.uuid("web-01")).unwrap();
-        let leaving =
-            Leaving { host: "h", instance, claims: &claims, running: true, lock: None, domain_xml: xml };
+        let leaving = Leaving {
+            host: "h",
+            instance,
+            claims: &claims,
+            begun: true,
+            running: true,
+            lock: None,
+            domain_xml: xml,
+        };
         let forged = serde_json::to_string(&Handover::of(leaving).unwrap()).unwrap();
         let fault = target.service().migrate_prepare(arriving(&forged)).await.unwrap_err();
         assert!(matches!(fault.kind, FaultKind::InvalidRequest | FaultKind::InvalidDomainXml), "{fault}");

@@ -98,6 +98,10 @@ impl NodeDevices for Gate {
     fn events(&self) -> broadcast::Receiver<HostEvent> {
         self.sim.events()
     }
+
+    fn boot_id(&self) -> Result<Option<String>, HostError> {
+        self.sim.boot_id()
+    }
 }
 
 #[async_trait]
@@ -122,6 +126,10 @@ impl Hypervisor for Gate {
 
     async fn start(&self, uuid: InstanceUuid) -> Result<(), HostError> {
         self.sim.start(uuid).await
+    }
+
+    async fn autostarts(&self, uuid: InstanceUuid) -> Result<bool, HostError> {
+        self.sim.autostarts(uuid).await
     }
 
     async fn stop(&self, uuid: InstanceUuid) -> Result<(), HostError> {

@@ -57,6 +57,7 @@ pub struct World {
     pub sim: Arc<SimHost>,
     pub points: Arc<FailPoints>,
     service: Service,
+    restore: bool,
 }
 
 /// What a daemon that is gone leaves behind: the state directory, the hardware and its domains.
@@ -65,6 +66,7 @@ pub struct Remains {
     config: PathBuf,
     pub sim: Arc<SimHost>,
     store: Weak<Store>,
+    restore: bool,
 }
 
 /// A file of `tests/scenarios`.
@@ -105,10 +107,27 @@ impl World {
     }
 
     fn open(dir: TempDir, sim: Arc<SimHost>, host: Host, config: &Path, points: Arc<FailPoints>) -> Self {
-        let service = service(dir.path(), config, host, &points);
+        Self::start(dir, sim, host, config, (points, false))
+    }
+
+    /// A host whose daemon makes devices that are gone again by itself; the worlds above leave that to their tests.
+    pub async fn restoring(name: &str) -> Self {
+        let sim = simulated(&scenario(&format!("{name}.xml")), "").await;
+        let config = scenario(&format!("{name}.toml"));
+        Self::start(state_dir(), sim.clone(), host(sim), &config, (Arc::default(), true))
+    }
+
+    fn start(
+        dir: TempDir,
+        sim: Arc<SimHost>,
+        host: Host,
+        config: &Path,
+        (points, restore): (Arc<FailPoints>, bool),
+    ) -> Self {
+        let service = service(dir.path(), config, host, &points, restore);
         service.recover().unwrap();
         tokio::spawn(service.clone().follow());
-        Self { dir, config: config.to_owned(), sim, points, service }
+        Self { dir, config: config.to_owned(), sim, points, service, restore }
     }
 
     /// The service of this moment.
@@ -124,7 +143,7 @@ impl World {
     /// The daemon is gone, wherever it was. Its tasks go with its runtime, which has to end before [`Remains::rise`].
     pub fn fall(self) -> Remains {
         let store = Arc::downgrade(&self.service.store);
-        Remains { dir: self.dir, config: self.config, sim: self.sim, store }
+        Remains { dir: self.dir, config: self.config, sim: self.sim, store, restore: self.restore }
     }
 
     /// Waits until no job is under way.
@@ -221,14 +240,14 @@ impl Remains {
         assert_eq!(self.store.strong_count(), 0, "a task of the earlier daemon is still alive");
         let points = Arc::new(FailPoints::default());
         arm(&points);
-        World::open(self.dir, self.sim.clone(), host(self.sim), &self.config, points)
+        World::start(self.dir, self.sim.clone(), host(self.sim), &self.config, (points, self.restore))
     }
 }
 
 /// The file of a host that has a name of its own, in its state directory.
 const HOST_NAME: &str = "host-name";
 
-fn service(dir: &Path, config: &Path, host: Host, points: &Arc<FailPoints>) -> Service {
+fn service(dir: &Path, config: &Path, host: Host, points: &Arc<FailPoints>, restore: bool) -> Service {
     let clock: Arc<dyn Clock> = Arc::new(Ticks::default());
     let store = Arc::new(Store::open(dir, Arc::clone(&clock)).unwrap());
     let (wake, stop) = (Arc::new(Wake::default()), Arc::new(Stop::default()));
@@ -246,6 +265,7 @@ fn service(dir: &Path, config: &Path, host: Host, points: &Arc<FailPoints>) -> S
         host_name: std::fs::read_to_string(dir.join(HOST_NAME)).unwrap_or_else(|_| "h1".into()),
         libvirt_uri: "test".into(),
         simulated: true,
+        restore,
     })
 }
 

@@ -62,6 +62,14 @@ impl Hypervisor for LibvirtHost {
         self.link.call(Doing::change("start", subject(uuid)), start).await
     }
 
+    async fn autostarts(&self, uuid: InstanceUuid) -> Result<bool, HostError> {
+        let look = move |session: &Session| match lookup(session, uuid)? {
+            Some(domain) if domain.is_persistent()? => domain.autostart(),
+            Some(_) | None => Ok(false),
+        };
+        self.link.call(Doing::read(subject(uuid)), look).await
+    }
+
     async fn stop(&self, uuid: InstanceUuid) -> Result<(), HostError> {
         let stop = move |session: &Session| match lookup(session, uuid)? {
             Some(domain) if domain.is_active()? => domain.destroy().or_else(|err| {

@@ -166,6 +166,10 @@ impl NodeDevices for LibvirtHost {
         self.unmake(uuid, parent).await
     }
 
+    fn boot_id(&self) -> Result<Option<String>, HostError> {
+        self.sysfs().map_or(Ok(None), |sysfs| sysfs.boot_id())
+    }
+
     fn events(&self) -> broadcast::Receiver<HostEvent> {
         self.link.wakes().events()
     }

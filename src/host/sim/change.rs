@@ -1,11 +1,11 @@
 //! A host that changes under way: what a script or a test does to it besides making calls fail.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::SimHost;
 use super::nodes::Wanted;
 use super::script::{Change, ForeignMdev};
-use super::state::{Edit, Table};
+use super::state::{Edit, SimDomain, Table};
 use crate::host::{HostError, HostEvent};
 use crate::model::{Mdev, ParentAddr, TypeId};
 
@@ -23,6 +23,9 @@ impl SimHost {
                 table.devices.iter().filter(|d| d.uuid == uuid).filter_map(lost).collect()
             })?,
             Change::Renumber(map) => self.edit_state(|table| renumber(table, &map))?,
+            Change::Withdraw(types) => self.edit_state(|_| vec![Edit::Withdrawn(types)])?,
+            Change::Reboot => self.reboot().await?,
+            Change::Autostart(uuid) => self.record(uuid, |domain| domain.autostart = true)?,
         }
         self.notify(HostEvent::NodeDevices);
         Ok(())
@@ -32,6 +35,21 @@ impl SimHost {
         let mut state = self.state();
         let edits = edits(state.table());
         state.apply(edits)
+    }
+
+    async fn reboot(&self) -> Result<(), HostError> {
+        let running: Vec<SimDomain> = {
+            let _turn = self.domain_turn.lock().await;
+            let running: Vec<_> =
+                self.state().table().domains.iter().filter(|d| d.live.is_some()).cloned().collect();
+            for domain in &running {
+                self.base_domains.stop(domain.uuid).await?;
+            }
+            self.edit_state(|table| booted(table, &running))?;
+            running
+        };
+        running.iter().for_each(|domain| self.notify(HostEvent::Domain(domain.uuid)));
+        Ok(())
     }
 
     fn parent_gone(&self, table: &Table, addr: &ParentAddr) -> Vec<Edit> {
@@ -72,6 +90,12 @@ impl SimHost {
 fn lost(device: &Mdev) -> Option<Edit> {
     let to = device.defined.then(|| Mdev { active: false, iommu_group: None, ..device.clone() });
     device.active.then(|| Edit::Device { uuid: device.uuid, parent: device.parent.clone(), to })
+}
+
+fn booted(table: &Table, running: &[SimDomain]) -> Vec<Edit> {
+    let off = |d: &SimDomain| Edit::domain(SimDomain { live: None, holds: BTreeSet::new(), ..d.clone() });
+    let domains = running.iter().map(off);
+    domains.chain(table.devices.iter().filter_map(lost)).chain([Edit::Boot(table.boot + 1)]).collect()
 }
 
 fn renumber(table: &Table, map: &BTreeMap<TypeId, TypeId>) -> Vec<Edit> {

@@ -36,13 +36,20 @@ impl Hypervisor for SimHost {
         self.call(site(Call::Undefine, Some(uuid), "undefining"), async {
             let _turn = self.domain_turn.lock().await;
             self.base_domains.undefine(uuid).await?;
-            self.record(uuid, |domain| (domain.defined, domain.saved) = (None, None))
+            self.record(uuid, |domain| {
+                (domain.defined, domain.saved, domain.autostart) = (None, None, false);
+            })
         })
         .await
     }
 
     async fn start(&self, uuid: InstanceUuid) -> Result<(), HostError> {
         self.call(site(Call::Start, Some(uuid), "starting"), self.start_with_devices(uuid)).await
+    }
+
+    async fn autostarts(&self, uuid: InstanceUuid) -> Result<bool, HostError> {
+        let look = async { Ok(self.state().table().domain(uuid).is_some_and(|d| d.autostart)) };
+        self.call(site(Call::Domains, Some(uuid), "looking for"), look).await
     }
 
     async fn stop(&self, uuid: InstanceUuid) -> Result<(), HostError> {
@@ -172,6 +179,7 @@ impl SimDomain {
             live: domain.running.then(|| domain.xml.clone()),
             defined: domain.persistent.then(|| domain.xml.clone()),
             saved: None,
+            autostart: false,
             holds,
         })
     }

@@ -96,6 +96,10 @@ impl NodeDevices for FileHost {
     fn events(&self) -> broadcast::Receiver<HostEvent> {
         self.events.subscribe()
     }
+
+    fn boot_id(&self) -> Result<Option<String>, HostError> {
+        Ok(None)
+    }
 }
 
 #[async_trait]
@@ -138,6 +142,10 @@ impl Hypervisor for FileHost {
         }
         self.change(uuid, |domain| domain.live = domain.live.take().or_else(|| domain.defined.clone()));
         Ok(())
+    }
+
+    async fn autostarts(&self, _uuid: InstanceUuid) -> Result<bool, HostError> {
+        Ok(false)
     }
 
     async fn stop(&self, uuid: InstanceUuid) -> Result<(), HostError> {

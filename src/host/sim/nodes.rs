@@ -65,6 +65,10 @@ impl NodeDevices for SimHost {
     fn events(&self) -> broadcast::Receiver<HostEvent> {
         self.events.subscribe()
     }
+
+    fn boot_id(&self) -> Result<Option<String>, HostError> {
+        Ok(Some(format!("simulated-{}", self.state().table().boot)))
+    }
 }
 
 impl SimHost {
@@ -121,6 +125,7 @@ impl SimHost {
         let mut cards: BTreeMap<ParentAddr, Vec<Parent>> = BTreeMap::new();
         for mut parent in parents.into_iter().filter(|p| !is_absent(table, &p.addr, &p.card())) {
             add_facts(&mut parent);
+            parent.types.retain(|t| !table.withdrawn.contains(&t.id));
             for mdev_type in &mut parent.types {
                 mdev_type.id = renumbered(table, &mdev_type.id);
             }

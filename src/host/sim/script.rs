@@ -150,6 +150,13 @@ pub enum Change {
     /// A driver update: types of the file (left) have these ids (right) from now on, on all parents; what is not
     /// named keeps its id. It replaces an earlier renumbering. Active devices move along, definitions do not.
     Renumber(BTreeMap<TypeId, TypeId>),
+    /// Types of the file that no parent offers from now on; it replaces an earlier list. Devices of them stay.
+    Withdraw(BTreeSet<TypeId>),
+    /// The host boots again: no domain runs, no device is active; definitions stay, and devices come back with
+    /// `parent-back` or when they are made. What libvirt starts at boot is not started.
+    Reboot,
+    /// libvirt starts this domain when the host boots, from now on.
+    Autostart(InstanceUuid),
 }
 
 /// One `[[change]]`.

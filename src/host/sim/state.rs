@@ -27,6 +27,9 @@ pub(super) struct SimDomain {
     /// XML of its saved memory, if it has some: the next start goes on with it.
     #[serde(default)]
     pub(super) saved: Option<String>,
+    /// libvirt starts it when the host boots.
+    #[serde(default)]
+    pub(super) autostart: bool,
     /// Mediated devices of `live`: it holds them while it runs, and only then.
     pub(super) holds: BTreeSet<MdevUuid>,
 }
@@ -46,6 +49,12 @@ pub(super) struct Table {
     pub(super) absent: BTreeSet<ParentAddr>,
     /// Type ids of the file with the ids they have at present, where these differ.
     pub(super) numbering: BTreeMap<TypeId, TypeId>,
+    /// Type ids of the file that no parent offers at present.
+    #[serde(default)]
+    pub(super) withdrawn: BTreeSet<TypeId>,
+    /// How often the host was booted again.
+    #[serde(default)]
+    pub(super) boot: u64,
 }
 
 /// One change of a [`Table`]; `None` removes.
@@ -55,6 +64,8 @@ pub(super) enum Edit {
     Domain { uuid: InstanceUuid, to: Option<SimDomain> },
     Absent { parent: ParentAddr, to: bool },
     Numbering(BTreeMap<TypeId, TypeId>),
+    Withdrawn(BTreeSet<TypeId>),
+    Boot(u64),
 }
 
 impl Edit {
@@ -86,6 +97,8 @@ impl Table {
             }
             Edit::Absent { parent, to: false } => Edit::Absent { to: self.absent.remove(&parent), parent },
             Edit::Numbering(map) => Edit::Numbering(std::mem::replace(&mut self.numbering, map)),
+            Edit::Withdrawn(types) => Edit::Withdrawn(std::mem::replace(&mut self.withdrawn, types)),
+            Edit::Boot(count) => Edit::Boot(std::mem::replace(&mut self.boot, count)),
         }
     }
 

@@ -17,6 +17,7 @@ fn device(n: u128) -> Mdev {
 fn domain(n: u128, live: bool) -> SimDomain {
     SimDomain {
         saved: None,
+        autostart: false,
         uuid: InstanceUuid(uuid::Uuid::from_u128(n)),
         name: format!("vm-{n}"),
         live: live.then(|| "<domain/>".to_owned()),

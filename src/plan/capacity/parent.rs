@@ -1,9 +1,9 @@
 //! What one parent has, and what may be said of it later: more traits, a quarantine.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::catalog::series::several_per_vm;
-use crate::model::{DeviceApi, FaultKind, InventoryRecord, MdevUuid, TraitName};
+use crate::model::{Claim, DeviceApi, FaultKind, InventoryRecord, MdevUuid, TraitName};
 use crate::plan::mapping::Assigned;
 
 /// What one parent has.
@@ -68,6 +68,36 @@ impl ParentCapacity<'_> {
             traits: self.traits.clone(),
         })
     }
+}
+
+/// Records of parents that are away, or have no type at present, while claims wait for them: all of it is reserved.
+pub fn awaited<'a>(
+    claims: impl Iterator<Item = &'a Claim>,
+    present: &[ParentCapacity<'_>],
+    host: &str,
+) -> Vec<InventoryRecord> {
+    let shown = |c: &&Claim| !present.iter().any(|p| p.assigned.parent.addr == c.parent && p.total > 0);
+    let mut records: BTreeMap<_, InventoryRecord> = BTreeMap::new();
+    for claim in claims.filter(|c| c.is_gone()).filter(shown) {
+        let key = (&claim.parent, &claim.resource_class, &claim.mdev_type);
+        let record = records.entry(key).or_insert_with(|| InventoryRecord {
+            provider: format!("{host}_{}", claim.parent.node_name()),
+            parent: claim.parent.clone(),
+            resource_class: claim.resource_class.clone(),
+            mdev_type: claim.mdev_type.clone(),
+            type_name: claim.type_name.clone(),
+            total: 0,
+            reserved: 0,
+            max_unit: 1,
+            used: 0,
+            foreign: 0,
+            traits: BTreeSet::new(),
+        });
+        record.total += 1;
+        (record.reserved, record.used) = (record.total, record.total);
+        record.traits.extend(claim.traits.iter().cloned());
+    }
+    records.into_values().collect()
 }
 
 /// The operator's word, else the vendor's, else the careful one; libvirt's own limit stands above all.

@@ -3,6 +3,8 @@
 mod capacity;
 mod oracle;
 mod pick;
+mod reconcile;
+mod restore;
 mod traits;
 mod wishes;
 
@@ -110,6 +112,7 @@ fn config(enabled: Vec<EnabledType>) -> Config {
         automatic: BTreeSet::new(),
         packing: Packing::Breadth,
         on_release: OnRelease::Remove,
+        restore_deadline_sec: 300,
     }
 }
 
