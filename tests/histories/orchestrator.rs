@@ -1,0 +1,145 @@
+//! Whoever drives both daemons: finds out of their books which of them has to be asked for what, and keeps the order of a
+//! migration. Nothing is confirmed on the source before the target has it, nothing is reverted there while it has.
+
+use mdevirt::model::{DomainOwner, InstanceUuid, MoveKind, MovePhase, OpKind};
+use mdevirt::service::api::{ClaimRequest, Operate, OperateWith, PrepareRequest, SpawnRequest, UseCases};
+use uuid::Uuid;
+
+use crate::act::{Flavor, VMS, Verb};
+use crate::run::Pair;
+use crate::world::{World, spawn_request};
+
+/// What a daemon is asked for.
+#[derive(Debug)]
+pub enum Asked {
+    Operate(Operate),
+    Spawn(SpawnRequest),
+    Claim(ClaimRequest),
+    Arrive(PrepareRequest),
+}
+
+impl Asked {
+    /// Asks.
+    pub async fn of(self, world: &World) -> Result<mdevirt::service::api::Accepted, mdevirt::model::Fault> {
+        match self {
+            Self::Operate(request) => world.service().operate(request).await,
+            Self::Spawn(request) => world.service().spawn(request).await,
+            Self::Claim(request) => world.service().claim(request).await,
+            Self::Arrive(request) => world.service().migrate_prepare(request).await,
+        }
+    }
+}
+
+/// The UUID of a VM.
+pub fn uuid(vm: usize) -> InstanceUuid {
+    InstanceUuid(Uuid::from_u128(0xa0 + vm as u128))
+}
+
+/// The domain of a VM; `disk` tells a rescue from a rebuild.
+pub fn xml(vm: usize, disk: &str) -> String {
+    format!(
+        "<domain type='test'>\n  <name>{}</name>\n  <uuid>{}</uuid>\n  <memory>65536</memory>\n  <os><type>hvm</type></os>\n  \
+         <description>{disk}</description>\n  <devices>\n  </devices>\n</domain>\n",
+        VMS[vm],
+        uuid(vm)
+    )
+}
+
+/// How an instance stands on one host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stand {
+    pub moving: Option<(MoveKind, MovePhase)>,
+    pub busy: bool,
+    pub owner: DomainOwner,
+}
+
+impl Stand {
+    pub fn leaves(self) -> bool {
+        matches!(self.moving, Some((MoveKind::Out, _)))
+    }
+}
+
+/// How it stands on both.
+pub fn stands(pair: &Pair, vm: usize) -> [Option<Stand>; 2] {
+    [0, 1].map(|host| {
+        let store = &pair.seats[host].world().service().store;
+        let books = store.books();
+        let instance = books.instance(uuid(vm))?;
+        let moving = books.move_of(uuid(vm)).map(|m| (m.kind, m.phase));
+        Some(Stand { moving, busy: store.live_saga(uuid(vm)).unwrap().is_some(), owner: instance.owner })
+    })
+}
+
+/// Which daemon is asked for what; `None` if the orchestrator knows better.
+pub fn resolve(pair: &Pair, vm: usize, verb: Verb, new_at: usize) -> Option<(usize, Asked)> {
+    let all = stands(pair, vm);
+    let with = |test: fn(Stand) -> bool| (0..2).find(|host| all[*host].is_some_and(test));
+    let home = with(|s| !s.leaves()).or_else(|| with(|_| true));
+    let source = with(Stand::leaves);
+    let target = with(|s| matches!(s.moving, Some((MoveKind::In, _))));
+    let other = source.map(|host| 1 - host);
+    let plain = |op| Some((home.unwrap_or(new_at), Asked::Operate(Operate::plain(op, VMS[vm], None))));
+    let at = |host: usize, op| Some((host, Asked::Operate(Operate::plain(op, VMS[vm], None))));
+    let more = |op, with| {
+        Some((home.unwrap_or(new_at), Asked::Operate(Operate { with, ..Operate::plain(op, VMS[vm], None) })))
+    };
+    let flavored = |op, flavor: Flavor| more(op, OperateWith { flavor: Some(flavor.text().into()), ..Default::default() });
+    let defined = |op, disk: &str| more(op, OperateWith { domain_xml: Some(xml(vm, disk)), ..Default::default() });
+    match verb {
+        Verb::Spawn(flavor) => {
+            let request = SpawnRequest { domain_xml: xml(vm, "first"), ..spawn_request("", flavor.text()) };
+            Some((home.unwrap_or(new_at), Asked::Spawn(request)))
+        }
+        Verb::Claim(flavor) => {
+            let (instance, name) = (uuid(vm), VMS[vm].to_owned());
+            let request = ClaimRequest { instance, name, flavor: flavor.text().into(), operation_id: None };
+            Some((home.unwrap_or(new_at), Asked::Claim(request)))
+        }
+        Verb::Destroy => match home.and_then(|host| all[host]).map(|s| s.owner) {
+            Some(DomainOwner::Caller) => plain(OpKind::Release),
+            _ => plain(OpKind::Destroy),
+        },
+        Verb::Start => plain(OpKind::Start),
+        Verb::Stop => plain(OpKind::Stop),
+        Verb::Reboot => plain(OpKind::Reboot),
+        Verb::Suspend => plain(OpKind::Suspend),
+        Verb::Resume => plain(OpKind::Resume),
+        Verb::Restore => plain(OpKind::Restore),
+        Verb::Unrescue => plain(OpKind::Unrescue),
+        Verb::Rescue => defined(OpKind::Rescue, "rescue"),
+        Verb::Rebuild => defined(OpKind::Rebuild, "rebuilt"),
+        Verb::Attach(flavor) => flavored(OpKind::Attach, flavor),
+        Verb::Resize(flavor) => flavored(OpKind::ResizePrepare, flavor),
+        Verb::Detach => {
+            let books = pair.seats[home?].world().service().store.books();
+            let device = books.claims_of(uuid(vm)).next().map(|c| c.uuid);
+            more(OpKind::Detach, OperateWith { device, ..Default::default() })
+        }
+        Verb::Leave if all.iter().flatten().count() > 1 => None,
+        Verb::Leave => plain(OpKind::MigrateBegin),
+        Verb::Arrive => {
+            let source = source.filter(|host| all[*host].is_some_and(|s| !s.busy))?;
+            let document = pair.documents.get(&(source, vm))?;
+            let request =
+                PrepareRequest { document: document.clone(), flavor: None, allow_type_change: false, operation_id: None };
+            Some((other?, Asked::Arrive(request)))
+        }
+        Verb::Finish => match (target, source) {
+            (Some(target), Some(source)) if all[source].is_some_and(|s| !s.busy) => at(target, OpKind::MigrateFinish),
+            (Some(_), _) => None,
+            (None, _) => plain(OpKind::ResizeFinish),
+        },
+        Verb::Confirm => match (target, other.and_then(|host| all[host])) {
+            (Some(target), _) => at(target, OpKind::MigrateConfirm),
+            (None, Some(there)) if !there.busy => at(source?, OpKind::MigrateConfirm),
+            (None, None) if source.is_none() => plain(OpKind::ResizeConfirm),
+            (None, _) => None,
+        },
+        Verb::Revert => match (target, other.and_then(|host| all[host])) {
+            (Some(target), _) => at(target, OpKind::MigrateRevert),
+            (None, Some(_)) => None,
+            (None, None) if source.is_some() => at(source?, OpKind::MigrateRevert),
+            (None, None) => plain(OpKind::ResizeRevert),
+        },
+    }
+}
