@@ -84,7 +84,12 @@ pub enum Trouble {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Act {
     /// `host` is where a new one begins.
-    Ask { vm: usize, verb: Verb, host: usize, trouble: Trouble },
+    Ask {
+        vm: usize,
+        verb: Verb,
+        host: usize,
+        trouble: Trouble,
+    },
     /// The daemon is started anew.
     Restart(usize),
     /// libvirt is away until it is back, or until the end.
@@ -177,8 +182,12 @@ pub fn any(kinds: Kinds) -> impl Strategy<Value = Act> {
     let vm = || 0..VMS.len();
     let host = || 0..HOSTS;
     let card = || 0x81u8..=0x83;
-    let ask = (vm(), verb(), host(), trouble(kinds))
-        .prop_map(|(vm, verb, host, trouble)| Act::Ask { vm, verb, host, trouble });
+    let ask = (vm(), verb(), host(), trouble(kinds)).prop_map(|(vm, verb, host, trouble)| Act::Ask {
+        vm,
+        verb,
+        host,
+        trouble,
+    });
     let others = prop_oneof![
         host().prop_map(Act::Restart),
         host().prop_map(Act::LibvirtAway),

@@ -12,12 +12,11 @@ use crate::run::Pair;
 use crate::world::picture::Picture;
 
 /// The slice and the domain that are somebody else's.
-const THEIRS: [u128; 2] = [0x0000_0000_0000_4000_8000_0000_0000_00ff, 0x0000_0000_0000_4000_8000_0000_0000_00fe];
+const THEIRS: [u128; 2] =
+    [0x0000_0000_0000_4000_8000_0000_0000_00ff, 0x0000_0000_0000_4000_8000_0000_0000_00fe];
 
 fn picture(pair: &Pair, host: usize) -> Picture {
-    pair.seats[host].on(async |world| {
-        Picture::of(&world.service().store, &*world.sim, &*world.sim).await
-    })
+    pair.seats[host].on(async |world| Picture::of(&world.service().store, &*world.sim, &*world.sim).await)
 }
 
 fn devices(xml: &str) -> BTreeSet<MdevUuid> {
@@ -78,7 +77,8 @@ fn instance(pair: &Pair, host: usize, vm: usize, now: &Picture) -> Vec<String> {
     let Some(instance) = now.books.instance(uuid(vm)) else { return odds };
     let moving = now.books.move_of(uuid(vm)).map(|m| (m.kind, m.phase));
     let domain = now.domains.iter().find(|d| d.uuid == uuid(vm));
-    let expects_none = instance.owner == DomainOwner::Caller || moving == Some((MoveKind::In, MovePhase::Prepared));
+    let expects_none =
+        instance.owner == DomainOwner::Caller || moving == Some((MoveKind::In, MovePhase::Prepared));
     let domain = match (domain, expects_none) {
         (None, true) => return odds,
         (Some(domain), false) => domain,
@@ -93,7 +93,8 @@ fn instance(pair: &Pair, host: usize, vm: usize, now: &Picture) -> Vec<String> {
     };
     let claims: Vec<_> = now.books.claims_of(uuid(vm)).collect();
     let held: BTreeSet<MdevUuid> = claims.iter().filter(|c| c.role == here).map(|c| c.uuid).collect();
-    let definition = pair.seats[host].on(async |world| world.sim.definition(uuid(vm)).await.unwrap()).unwrap();
+    let definition =
+        pair.seats[host].on(async |world| world.sim.definition(uuid(vm)).await.unwrap()).unwrap();
     let saved = pair.seats[host].on(async |world| world.sim.is_saved(uuid(vm)).await.unwrap());
     if devices(&definition) != held {
         odds.push(format!("{}: defined with {:?}, booked {held:?}", VMS[vm], devices(&definition)));
@@ -116,7 +117,10 @@ fn instance(pair: &Pair, host: usize, vm: usize, now: &Picture) -> Vec<String> {
         };
         let role_fits = claim.role == here || matches!(moving, Some((MoveKind::Resize, _)));
         if !fits || !role_fits {
-            odds.push(format!("{}: {} claim is {}, running: {}", VMS[vm], claim.role, claim.state, domain.running));
+            odds.push(format!(
+                "{}: {} claim is {}, running: {}",
+                VMS[vm], claim.role, claim.state, domain.running
+            ));
         }
     }
     odds
@@ -163,7 +167,8 @@ fn end_migration(pair: &mut Pair, vm: usize) {
         // Its source has gone back already.
         for target in 0..2 {
             if let Some((MoveKind::In, phase)) = all[target].and_then(|s| s.moving) {
-                let op = if phase == MovePhase::Finished { OpKind::MigrateConfirm } else { OpKind::MigrateRevert };
+                let op =
+                    if phase == MovePhase::Finished { OpKind::MigrateConfirm } else { OpKind::MigrateRevert };
                 pair.must(target, vm, op);
             }
         }

@@ -83,8 +83,11 @@ pub fn resolve(pair: &Pair, vm: usize, verb: Verb, new_at: usize) -> Option<(usi
     let more = |op, with| {
         Some((home.unwrap_or(new_at), Asked::Operate(Operate { with, ..Operate::plain(op, VMS[vm], None) })))
     };
-    let flavored = |op, flavor: Flavor| more(op, OperateWith { flavor: Some(flavor.text().into()), ..Default::default() });
-    let defined = |op, disk: &str| more(op, OperateWith { domain_xml: Some(xml(vm, disk)), ..Default::default() });
+    let flavored = |op, flavor: Flavor| {
+        more(op, OperateWith { flavor: Some(flavor.text().into()), ..Default::default() })
+    };
+    let defined =
+        |op, disk: &str| more(op, OperateWith { domain_xml: Some(xml(vm, disk)), ..Default::default() });
     match verb {
         Verb::Spawn(flavor) => {
             let request = SpawnRequest { domain_xml: xml(vm, "first"), ..spawn_request("", flavor.text()) };
@@ -119,13 +122,21 @@ pub fn resolve(pair: &Pair, vm: usize, verb: Verb, new_at: usize) -> Option<(usi
         Verb::Leave => plain(OpKind::MigrateBegin),
         Verb::Arrive => {
             let source = source.filter(|host| all[*host].is_some_and(|s| !s.busy))?;
-            let document = pair.documents.get(&(source, vm))?;
-            let request =
-                PrepareRequest { document: document.clone(), flavor: None, allow_type_change: false, operation_id: None };
+            let document =
+                pair.seats[source].on(async |world| world.service().export_instance(VMS[vm]).await).ok()?;
+            let request = PrepareRequest {
+                document,
+                flavor: None,
+                allow_type_change: false,
+                evacuate: false,
+                operation_id: None,
+            };
             Some((other?, Asked::Arrive(request)))
         }
         Verb::Finish => match (target, source) {
-            (Some(target), Some(source)) if all[source].is_some_and(|s| !s.busy) => at(target, OpKind::MigrateFinish),
+            (Some(target), Some(source)) if all[source].is_some_and(|s| !s.busy) => {
+                at(target, OpKind::MigrateFinish)
+            }
             (Some(_), _) => None,
             (None, _) => plain(OpKind::ResizeFinish),
         },

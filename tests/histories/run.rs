@@ -124,8 +124,6 @@ struct Pending {
 /// See the head of the file.
 pub struct Pair {
     pub seats: [Seat; 2],
-    /// What each host handed out last of a VM.
-    pub documents: BTreeMap<(usize, usize), String>,
     /// What a revert has to bring back.
     olds: BTreeMap<(usize, usize), Core>,
     pending: Vec<Pending>,
@@ -140,7 +138,6 @@ impl Pair {
     pub fn new() -> Self {
         Self {
             seats: ["a.xml", "b.xml"].map(Seat::new),
-            documents: BTreeMap::new(),
             olds: BTreeMap::new(),
             pending: Vec::new(),
             hard: false,
@@ -301,23 +298,23 @@ impl Pair {
             let job = self.seats[host].on(async |world| world.service().job(id).await.unwrap());
             match job.state {
                 SagaState::Running | SagaState::Unwinding => self.pending.push(pending),
-                SagaState::Done => self.done(host, vm, op, pending.before, job.result.unwrap_or_default()),
+                SagaState::Done => self.done(host, vm, op, pending.before),
                 SagaState::Failed => {
                     let after = self.core(host, vm);
                     self.compare(&format!("{op}, which failed,"), (host, vm), &pending.before, &after);
                 }
                 SagaState::Stuck if self.hard => self.stuck.push((host, vm)),
-                SagaState::Stuck => self.odds.push(format!("{op} of {} got stuck: {:?}", VMS[vm], job.result)),
+                SagaState::Stuck => {
+                    self.odds.push(format!("{op} of {} got stuck: {:?}", VMS[vm], job.result))
+                }
             }
         }
     }
 
-    fn done(&mut self, host: usize, vm: usize, op: OpKind, before: Core, result: serde_json::Value) {
+    fn done(&mut self, host: usize, vm: usize, op: OpKind, before: Core) {
         match op {
-            OpKind::ResizePrepare | OpKind::Rescue => drop(self.olds.insert((host, vm), before)),
-            OpKind::MigrateBegin => {
-                self.documents.insert((host, vm), result["document"].to_string());
-                self.olds.insert((host, vm), before);
+            OpKind::ResizePrepare | OpKind::Rescue | OpKind::MigrateBegin => {
+                drop(self.olds.insert((host, vm), before))
             }
             OpKind::ResizeRevert | OpKind::MigrateRevert | OpKind::Unrescue => {
                 let Some(old) = self.olds.remove(&(host, vm)) else { return };
@@ -358,7 +355,9 @@ impl Pair {
         });
         match ended {
             Ok(job) if job.state == SagaState::Done => {}
-            Ok(job) => self.odds.push(format!("{op} of {} on host {host}: {} {:?}", VMS[vm], job.state, job.result)),
+            Ok(job) => {
+                self.odds.push(format!("{op} of {} on host {host}: {} {:?}", VMS[vm], job.state, job.result))
+            }
             Err(fault) => self.odds.push(format!("{op} of {} on host {host} is refused: {fault}", VMS[vm])),
         }
     }
