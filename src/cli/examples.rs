@@ -193,7 +193,9 @@ Examples:
 pub(super) const RESTORE: &str = "\
 Examples:
   mdevirtctl restore web-01
-  mdevirtctl restore                   every instance that lacks a device";
+  mdevirtctl restore
+
+Without an instance: every one that lacks a device.";
 
 pub(super) const RESIZE: &str = "\
 Examples:
