@@ -4,10 +4,10 @@
 
 #[path = "boot/host.rs"]
 mod host;
-#[path = "boot/reconcile.rs"]
-mod reconcile;
 #[path = "boot/reboot.rs"]
 mod reboot;
+#[path = "boot/reconcile.rs"]
+mod reconcile;
 #[path = "boot/unplug.rs"]
 mod unplug;
 #[path = "world/mod.rs"]

@@ -132,7 +132,7 @@ pub enum Command {
     /// One device less, also while it runs
     #[command(after_help = ex::ATTACH)]
     Detach(DetachArgs),
-    /// Make the lost devices of an instance, or of all, again
+    /// Make the lost devices of an instance again, or those of all instances
     #[command(after_help = ex::RESTORE)]
     Restore(RestoreArgs),
     /// Compare books, hardware and domains, and do what is safe about the differences

@@ -193,7 +193,7 @@ Examples:
 pub(super) const RESTORE: &str = "\
 Examples:
   mdevirtctl restore web-01
-  mdevirtctl restore                   every instance that lacks a device";
+  mdevirtctl restore";
 
 pub(super) const RECONCILE: &str = "\
 Never touched: devices of others, devices that a domain names or that are open, and what could not be read.

@@ -134,7 +134,8 @@ impl Service {
         if let Some(job) = self.store.live_saga(instance.uuid)? {
             if self.store.saga(job)?.is_some_and(|row| row.op == OpKind::Restore) {
                 let name = &instance.name;
-                let text = format!("the devices of instance {name:?} are being made again by job {job}; ask again");
+                let text =
+                    format!("the devices of instance {name:?} are being made again by job {job}; ask again");
                 return Err(Fault::new(FaultKind::RestorePending, text));
             }
             return Err(StoreError::Busy { instance: instance.uuid, job }.into());
@@ -215,7 +216,8 @@ fn everything(subject: &Subject) -> Params {
 
 /// The devices that are gone.
 fn restored(subject: &Subject) -> Result<Params, Fault> {
-    let devices: Vec<DevicePlan> = subject.plans.iter().filter(|plan| plan.claim.is_gone()).cloned().collect();
+    let devices: Vec<DevicePlan> =
+        subject.plans.iter().filter(|plan| plan.claim.is_gone()).cloned().collect();
     if devices.is_empty() {
         let text = format!("restore instance {:?}: none of its devices is missing", subject.instance.name);
         return Err(Fault::new(FaultKind::InvalidRequest, text));

@@ -93,7 +93,8 @@ impl Service {
                     SagaState::Done => return Ok(()),
                     SagaState::Failed | SagaState::Stuck => {
                         let fault = job.result.and_then(|result| serde_json::from_value(result).ok());
-                        let text = || Fault::new(FaultKind::Internal, format!("job {id} ended as {}", job.state));
+                        let text =
+                            || Fault::new(FaultKind::Internal, format!("job {id} ended as {}", job.state));
                         return Err(fault.unwrap_or_else(text));
                     }
                 }

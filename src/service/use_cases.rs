@@ -6,7 +6,8 @@ use tokio::sync::broadcast;
 use super::Service;
 use super::api::{
     AcceptRequest, Accepted, Change, ClaimRequest, DeviceView, InstanceView, LockView, MdevView, Operate,
-    PlanView, PrepareRequest, ReconcileView, SpawnRequest, SpawnResult, StatusView, TraitCheck, TraitView, UseCases,
+    PlanView, PrepareRequest, ReconcileView, SpawnRequest, SpawnResult, StatusView, TraitCheck, TraitView,
+    UseCases,
 };
 use super::observe::{Observation, Usage};
 use super::views;

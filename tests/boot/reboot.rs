@@ -45,9 +45,16 @@ fn five_of_six_come_back_and_wait_for_nothing() {
         ["gold-1 ready", "gold-2 ready", "silver-1 missing", "silver-2 missing", "t4 ready", "gvt lost"]
     );
     assert_eq!(machine.progress(), "3 of 6 restored, 1 lost");
-    assert!(machine.finding(of("silver-1").uuid).ends_with(&format!("parent {} is not there yet", of("silver-1").parent)));
+    assert!(
+        machine
+            .finding(of("silver-1").uuid)
+            .ends_with(&format!("parent {} is not there yet", of("silver-1").parent))
+    );
     let lost = machine.finding(of("gvt").uuid);
-    assert!(lost.contains("\"gvt\" is lost") && lost.contains("does not offer i915-GVTg_V5_8 any more"), "{lost}");
+    assert!(
+        lost.contains("\"gvt\" is lost") && lost.contains("does not offer i915-GVTg_V5_8 any more"),
+        "{lost}"
+    );
 
     machine.on(async |_| tokio::time::sleep(Duration::from_secs(20)).await);
     machine.change(Change::ParentBack(addr(A2)));
@@ -165,6 +172,9 @@ fn one_device_that_cannot_be_made_stops_no_other() {
         assert_eq!(machine.is_there(claim), !stuck, "{claim:?}");
     }
     assert_eq!(machine.state("web-01"), ClaimState::Lost);
+    let records = machine.on(async |world| world.service().inventory().await.unwrap());
+    let record = records.iter().find(|r| r.parent == first.parent).unwrap();
+    assert_eq!((record.total, record.reserved), (4, 4), "{record:?}");
     assert!(machine.finding(first.uuid).contains("fault script"), "{}", machine.finding(first.uuid));
     // It is tried again by hand, whatever was tried before.
     machine.on(async |world| {

@@ -8,7 +8,8 @@ use mdevirt::model::{
 };
 use mdevirt::service::api::{
     AcceptRequest, Accepted, Change, ClaimRequest, DeviceView, InstanceView, LockView, Operate, OperateWith,
-    PlanView, PrepareRequest, ReconcileView, SpawnRequest, SpawnResult, StatusView, TraitCheck, TraitView, UseCases,
+    PlanView, PrepareRequest, ReconcileView, SpawnRequest, SpawnResult, StatusView, TraitCheck, TraitView,
+    UseCases,
 };
 use serde_json::{Value, json};
 use tokio::sync::broadcast;

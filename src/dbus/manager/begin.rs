@@ -11,7 +11,10 @@ use crate::service::api::Accepted;
 
 impl Manager {
     /// The job is on the bus, and announced, before its path is handed out.
-    pub(super) async fn accepted(&self, accepted: std::result::Result<Accepted, Fault>) -> Result<OwnedObjectPath> {
+    pub(super) async fn accepted(
+        &self,
+        accepted: std::result::Result<Accepted, Fault>,
+    ) -> Result<OwnedObjectPath> {
         let accepted = accepted?;
         self.jobs.ensure(accepted.job, accepted.fresh).await;
         Ok(path::of_job(accepted.job))

@@ -96,10 +96,7 @@ fn devices_of_claims() {
         (vec![mdev(1, A, "nvidia-9")], &["wrong-type 1 none"]),
         (vec![mdev(1, B, T)], &["wrong-parent 1 none", "foreign 1 none"]),
         (vec![mdev(1, A, T), defined(1, B)], &["duplicate-uuid 1 none", "foreign 1 none"]),
-        (
-            vec![defined(1, A), defined(1, B)],
-            &["inactive 1 none", "duplicate-uuid 1 none", "foreign 1 none"],
-        ),
+        (vec![defined(1, A), defined(1, B)], &["inactive 1 none", "duplicate-uuid 1 none", "foreign 1 none"]),
         (vec![mdev(1, A, T), mdev(7, B, T)], &["foreign 7 none"]),
     ];
     for (mdevs, want) in rows {

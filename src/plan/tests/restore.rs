@@ -86,6 +86,10 @@ fn a_type_is_known_by_its_identity() {
 #[test]
 fn the_last_place_goes_to_the_earlier_claim() {
     let claims = [claim(1, A, "nvidia-1"), claim(2, A, "nvidia-1"), claim(3, B, "nvidia-1")];
-    let want = ["create".to_owned(), format!("lost: parent {A} has no room for another NVIDIA nvidia-1"), "create".into()];
+    let want = [
+        "create".to_owned(),
+        format!("lost: parent {A} has no room for another NVIDIA nvidia-1"),
+        "create".into(),
+    ];
     assert_eq!(verdicts(&claims, &host(Vec::new(), 1), false), want);
 }

@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{gone_since, is_held};
 use crate::host::HostError;
-use crate::model::{
-    Claim, ClaimRole, ClaimState, DomainOwner, FaultKind, HostScan, InstanceUuid, OpKind,
-};
+use crate::model::{Claim, ClaimRole, ClaimState, DomainOwner, FaultKind, HostScan, InstanceUuid, OpKind};
 use crate::ops::{Found, Marks};
 use crate::service::Service;
 use crate::service::api::Operate;

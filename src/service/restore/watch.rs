@@ -85,8 +85,11 @@ impl State {
     /// A device could not be made.
     pub(super) fn failed(&mut self, claim: &Claim, scan: &HostScan, why: &str) {
         let sight = sight(claim, scan);
-        let tried =
-            self.tried.entry(claim.id).or_insert(Tried { sight: String::new(), times: 0, why: String::new() });
+        let tried = self.tried.entry(claim.id).or_insert(Tried {
+            sight: String::new(),
+            times: 0,
+            why: String::new(),
+        });
         tried.times = if tried.sight == sight { tried.times.saturating_add(1) } else { 1 };
         (tried.sight, tried.why) = (sight, why.to_owned());
     }
