@@ -86,8 +86,8 @@ async fn devices_alone_are_claimed_rendered_and_released() {
         flavor: "resources1:VGPU=1,resources2:VGPU=1".into(),
         operation_id: None,
     };
-    // The first look at a host teaches what its types mean; that is written once, not with every claim.
-    world.service().reload().await.unwrap();
+    // The first look at a host teaches what its types mean, and which boot it is; that is written once, not with every claim.
+    world.service().first_look().await;
     let commits = world.service().store.commits();
     world.done(world.service().claim(request).await).await;
     assert!(world.service().store.commits() - commits <= 3, "two devices cost at most three commits");

@@ -152,7 +152,7 @@ pub enum Command {
     /// Bring an instance here whose host is dead; see to it that it stays dead
     #[command(after_help = ex::EVACUATE)]
     Evacuate(EvacuateArgs),
-    /// Make the lost devices of an instance, or of all, again
+    /// Make the lost devices of an instance again, or those of all instances
     #[command(after_help = ex::RESTORE)]
     Restore(RestoreArgs),
     /// Compare books, hardware and domains, and do what is safe about the differences

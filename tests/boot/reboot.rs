@@ -172,6 +172,9 @@ fn one_device_that_cannot_be_made_stops_no_other() {
         assert_eq!(machine.is_there(claim), !stuck, "{claim:?}");
     }
     assert_eq!(machine.state("web-01"), ClaimState::Lost);
+    let records = machine.on(async |world| world.service().inventory().await.unwrap());
+    let record = records.iter().find(|r| r.parent == first.parent).unwrap();
+    assert_eq!((record.total, record.reserved), (4, 4), "{record:?}");
     assert!(machine.finding(first.uuid).contains("fault script"), "{}", machine.finding(first.uuid));
     // It is tried again by hand, whatever was tried before.
     machine.on(async |world| {

@@ -135,7 +135,9 @@ async fn a_lost_card_stops_nobody_else() {
 
     host.done(host.service().start("cad-02", None).await).await;
     assert_eq!(states(&host).await, [(WANTED.into(), true), (LOST.into(), false), (MANUAL.into(), false)]);
-    assert_eq!(host.totals().await, ["0000:3b:00.0 VGPU 8"]);
+    // What cad-09 waits for keeps its record, and nobody can use it.
+    assert_eq!(host.totals().await, ["0000:3b:00.0 VGPU 8", "0000:af:00.0 VGPU 1"]);
+    assert_eq!(host.record("0000:af:00.0").await.reserved, 1);
     assert_eq!((host.record("0000:3b:00.0").await.used, host.free("0000:3b:00.0").await), (1, 7));
 
     let job = host.ended(host.service().start("cad-09", None).await.unwrap().job).await;

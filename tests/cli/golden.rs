@@ -38,6 +38,8 @@ async fn answers_are_as_written_down() {
         ("job-list", "job list"),
         ("job-show", "job show 00000000-0000-4000-8000-000000000001"),
         ("reload", "reload"),
+        ("reconcile", "reconcile"),
+        ("reconcile-dry-run", "reconcile --dry-run"),
         ("config-show", "config show"),
         ("config-show-default", "config show --default"),
         ("trait-list", "trait list"),

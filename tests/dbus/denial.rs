@@ -28,6 +28,7 @@ async fn changing_calls_are_refused_before_the_service_hears_of_them() {
         fault(manager.claim(claim).await),
         fault(manager.release("x", none()).await),
         fault(manager.reload().await),
+        fault(manager.reconcile(none()).await),
         fault(manager.trait_lock().await),
         fault(manager.trait_accept("CUSTOM_GOLD", record(&json!({"reason": "r"}))).await),
     ];
@@ -49,6 +50,7 @@ async fn reading_is_open() {
     manager.instances().await.unwrap();
     manager.jobs().await.unwrap();
     manager.status().await.unwrap();
+    manager.reconcile(record(&json!({"dry_run": true}))).await.unwrap();
     manager.config().await.unwrap();
     manager.plan(record(&json!({}))).await.unwrap();
     manager.traits().await.unwrap();

@@ -20,6 +20,10 @@ async fn reading_gives_what_the_service_has() {
     assert_eq!(client.instances().await.unwrap(), service.instances().await.unwrap());
     assert_eq!(client.config_text().await.unwrap(), service.config_text().await.unwrap());
     assert_eq!(client.reload().await.unwrap(), service.reload().await.unwrap());
+    for dry_run in [false, true] {
+        let found = client.reconcile(dry_run).await.unwrap();
+        assert_eq!(found, service.reconcile(dry_run).await.unwrap());
+    }
     assert!(client.jobs().await.unwrap().is_empty());
 }
 

@@ -20,6 +20,8 @@ on_each_base!(
     a_card_takes_its_vfs_along,
     a_foreign_device_takes_a_place,
     a_lost_device_is_made_again_under_its_definition,
+    a_boot_leaves_definitions_alone,
+    types_that_are_withdrawn_are_not_made,
     ids_move_from_a_scan_on,
     a_renumbered_slice_of_the_file_still_gives_its_share_back,
     rules_are_added_while_the_host_runs,
@@ -225,6 +227,33 @@ async fn a_lost_device_is_made_again_under_its_definition(base: Base) {
     assert!(matches!(host.start(vm(1)).await, Err(HostError::Refused(_))));
     create(&host, 1).await.unwrap();
     host.start(vm(1)).await.unwrap();
+}
+
+async fn a_boot_leaves_definitions_alone(base: Base) {
+    let host = scripted(base, "two-m60.xml", "").await;
+    create(&host, 1).await.unwrap();
+    host.define(&domain_xml(1, &[mdev(1)])).await.unwrap();
+    host.start(vm(1)).await.unwrap();
+    assert!(!host.autostarts(vm(1)).await.unwrap());
+    host.change(Change::Autostart(vm(1))).await.unwrap();
+    let before = host.boot_id().unwrap();
+    host.change(Change::Reboot).await.unwrap();
+    assert_ne!(host.boot_id().unwrap(), before);
+    let device = &find(&host, 1).await[0];
+    assert!(!device.active && device.defined);
+    assert!(!host.domain(vm(1)).await.unwrap().unwrap().running);
+    assert!(host.autostarts(vm(1)).await.unwrap());
+    create(&host, 1).await.unwrap();
+    host.start(vm(1)).await.unwrap();
+}
+
+async fn types_that_are_withdrawn_are_not_made(base: Base) {
+    let host = scripted(base, "two-m60.xml", "").await;
+    let change = |types: &[&str]| Change::Withdraw(types.iter().map(|t| type_id(t)).collect());
+    host.change(change(&["nvidia-18"])).await.unwrap();
+    assert!(matches!(create(&host, 1).await, Err(HostError::Refused(_))));
+    host.change(change(&[])).await.unwrap();
+    create(&host, 1).await.unwrap();
 }
 
 async fn ids_move_from_a_scan_on(base: Base) {

@@ -28,10 +28,16 @@ fn every_change_is_read() {
         do = { mdev-lost = "3d1f0a52-6c0b-4f0e-9a53-0d5c2f5b7e10" }
         [[change]]
         do = { renumber = { "nvidia-18" = "nvidia-20", "nvidia-20" = "nvidia-18" } }
+        [[change]]
+        do = { withdraw = ["nvidia-18"] }
+        [[change]]
+        do = "reboot"
+        [[change]]
+        do = { autostart = "3d1f0a52-6c0b-4f0e-9a53-0d5c2f5b7e10" }
         "#,
     )
     .unwrap();
-    assert_eq!(script.change.len(), 4);
+    assert_eq!(script.change.len(), 7);
     assert!(script.change.iter().all(|rule| rule.after.is_none()));
 }
 

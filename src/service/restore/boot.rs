@@ -59,7 +59,7 @@ impl Service {
             }
         }
         let missing = gone.iter().filter(|c| !left.contains(&c.instance)).count();
-        tracing::info!(boot = id, missing, left = left.len(), "the host has booted");
+        tracing::info!(boot = id, missing, left = left.len(), "the books are of this boot of the host now");
         self.devices.state().skipped.extend(left);
         true
     }

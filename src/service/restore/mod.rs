@@ -150,18 +150,15 @@ impl Service {
         let ids: Vec<ClaimId> = claims.iter().map(|c| c.id).collect();
         match self.begin_restore(instance, &ids).await {
             Ok(_) => {}
+            // It is looked at again when its operation has ended, or by the next daemon.
+            Err(fault) if matches!(fault.kind, FaultKind::InstanceBusy | FaultKind::RestorePending) => {
+                self.devices.state().skipped.insert(instance);
+            }
+            Err(fault) if fault.kind == FaultKind::ShuttingDown => {}
             Err(fault) => {
+                tracing::error!(%instance, "restore its devices: {fault}");
                 let mut state = self.devices.state();
-                match fault.kind {
-                    FaultKind::InstanceBusy | FaultKind::RestorePending => {
-                        state.skipped.insert(instance);
-                    }
-                    FaultKind::ShuttingDown => {}
-                    _ => {
-                        tracing::error!(%instance, "restore its devices: {fault}");
-                        claims.iter().for_each(|c| state.failed(c, scan, &fault.message));
-                    }
-                }
+                claims.iter().for_each(|c| state.failed(c, scan, &fault.message));
             }
         }
     }
