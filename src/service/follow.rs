@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep_until};
 use super::Service;
 use super::api::Change;
 use crate::host::HostEvent;
-use crate::model::{Claim, ClaimEvent, ClaimRole, ClaimState, InstanceUuid};
+use crate::model::{Claim, ClaimEvent, ClaimRole, ClaimState, InstanceUuid, MoveKind};
 use crate::ops::{Found, Marks};
 use crate::store::{self, StoreError};
 
@@ -110,8 +110,10 @@ impl Service {
             }
         };
         let event = if running { ClaimEvent::Started } else { ClaimEvent::Stopped };
-        // The guest has only its own side of a move.
-        let moved = |c: &&Claim| c.role == ClaimRole::Primary && moves(c.state, running);
+        // The guest has only its own side of a move; on the source of a migration that is the one it is to leave.
+        let leaves = books.move_of(instance).is_some_and(|m| m.kind == MoveKind::Out);
+        let side = if leaves { ClaimRole::Outgoing } else { ClaimRole::Primary };
+        let moved = |c: &&Claim| c.role == side && moves(c.state, running);
         let of = |c: &Claim| store::Change::Claim { claim: c.id, event };
         let changes: Vec<store::Change> = books.claims_of(instance).filter(moved).map(of).collect();
         if changes.is_empty() {

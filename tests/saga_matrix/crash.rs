@@ -70,11 +70,13 @@ pub fn at_once_again(case: Case) {
     }
 }
 
-/// After the crash the operation fails, at every step that is left.
+/// After the crash the operation fails: at the same step, the next, the last.
 pub fn then_failure(case: Case) {
     let course = Course::of(case);
     for point in course.forward() {
-        for (index, step) in course.steps.iter().enumerate().skip(course.step_of(&point)) {
+        let (here, last) = (course.step_of(&point), course.steps.len() - 1);
+        for index in BTreeSet::from([here, (here + 1).min(last), last]) {
+            let step = &course.steps[index];
             let failing = format!("{step}.before_effect");
             let mut run = Run::up_to(case, &format!("crash, then failure at {failing}"), &point, |_| ());
             run.crash(|points| points.arm(&failing, Action::Error, Some(1)));

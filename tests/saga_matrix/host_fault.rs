@@ -58,7 +58,8 @@ fn with_rule(run: &Run, from: &str, to: &str, rule: FailRule) -> bool {
     fell
 }
 
-/// Visits every call of the step that begins at the point: `judge` lets one run go on under the rule it is given.
+/// Visits every call of the step that begins at the point, the first of each kind with every failure: `judge` lets one run
+/// go on under the rule it is given.
 fn each_call(judge: impl Fn(FailRule) -> bool) -> u32 {
     let mut visited = 0;
     for call in CALLS {
@@ -68,7 +69,10 @@ fn each_call(judge: impl Fn(FailRule) -> bool) -> u32 {
             }
             // The last of the counted calls may be the one with which the service follows the domain, and then it
             // depends on the moment whether there is one: the outcome is the same.
-            for kind in DOUBTS[1..].iter().chain(&REFUSALS) {
+            let first = nth == 1;
+            for kind in
+                DOUBTS[1..].iter().chain(&REFUSALS).filter(|kind| first || **kind == FailKind::Refused)
+            {
                 judge(rule(call, nth, 1, *kind));
             }
             visited += 1;

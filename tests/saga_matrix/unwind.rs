@@ -35,8 +35,15 @@ pub fn never(course: &Course) -> Vec<String> {
     course.undo().into_iter().filter(|point| Some(course.step_of(point)) == last).collect()
 }
 
+/// By the failure of the next step and by its own: how far the operation had come makes no difference to one undo, and
+/// [`crash_at_points`] visits all.
 fn each(case: Case, visit: impl Fn(&Course, &str, &Way)) {
-    each_on(&Course::of(case), visit);
+    let course = Course::of(case);
+    each_on(&course, |course, point, way| {
+        if course.step_of(&way.failing) <= course.step_of(point) + 1 {
+            visit(course, point, way);
+        }
+    });
 }
 
 fn each_on(course: &Course, mut visit: impl FnMut(&Course, &str, &Way)) {
@@ -112,10 +119,12 @@ pub fn crash_at_points(course: &Course) -> Vec<String> {
     visited
 }
 
-/// The next daemon dies too, at the same undo or at any other.
+/// The next daemon dies too, at the same undo or at the next one.
 pub fn crash_in_undo_twice(case: Case) {
     each(case, |course, point, way| {
-        for second in course.undo() {
+        let step = course.step_of(point);
+        let near = |second: &String| (step.saturating_sub(1)..=step).contains(&course.step_of(second));
+        for second in course.undo().into_iter().filter(near) {
             let what = format!("crash, and again at {second}");
             let mut run = undoing(course, way, &what, &[(point, Action::Pause)]);
             run.reach(point);

@@ -4,10 +4,12 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use super::{claims, find_domain, not_ours};
+use crate::host::Domain;
 use crate::model::{ClaimEvent, Fault, FaultKind};
-use crate::ops::{Found, Host, Params, step_error};
+use crate::ops::{DevicePlan, Found, Host, Params, step_error};
 use crate::saga::{Seen, Step, StepError};
 use crate::store::Change;
+use crate::xml::domain::DomainDoc;
 
 /// See the head of the file.
 #[derive(Debug)]
@@ -29,6 +31,17 @@ impl StartDomain {
         Self { books: false, ..Self::new(host, params) }
     }
 
+    /// Whether a guest that runs was started by somebody else on the side that the operation has just left.
+    fn is_on_other_side(&self, domain: &Domain) -> Result<bool, StepError> {
+        if self.params.old_xml.is_none() {
+            return Ok(false);
+        }
+        let doc = DomainDoc::parse(&domain.xml)
+            .map_err(|e| StepError::Unknown(format!("read domain {}: {e}", domain.uuid)))?;
+        let has = |device: &DevicePlan| doc.mdev(device.claim.uuid).is_some();
+        Ok(self.params.others.iter().any(has) || !self.params.devices.iter().all(has))
+    }
+
     fn changes(&self, event: ClaimEvent) -> Vec<Change> {
         if self.books { claims(&self.params.devices, event) } else { Vec::new() }
     }
@@ -42,6 +55,7 @@ impl Step for StartDomain {
 
     async fn seen(&self) -> Result<Seen, StepError> {
         Ok(match find_domain(&self.host, &self.params).await? {
+            Found::Ours(domain) if domain.running && self.is_on_other_side(&domain)? => Seen::Partial,
             Found::Ours(domain) if domain.running => Seen::Done(json!({ "running": domain.uuid })),
             Found::Ours(_) | Found::Absent => Seen::Absent,
             Found::Other(domain) => Seen::Foreign(not_ours(&domain)),
@@ -55,6 +69,9 @@ impl Step for StartDomain {
             |why: String| Err(StepError::Fault(Fault::new(FaultKind::HostRefused, format!("{what}: {why}"))));
         let lost = |why: String| refuse(format!("{why}; define it again, or destroy the instance"));
         match find_domain(&self.host, &self.params).await? {
+            Found::Ours(domain) if domain.running && self.is_on_other_side(&domain)? => {
+                self.host.hypervisor.stop(*instance).await.map_err(|e| step_error(&what, &e))?;
+            }
             Found::Ours(domain) if domain.running => return Ok(json!({ "running": instance })),
             Found::Ours(_) => {}
             Found::Absent => return lost(format!("libvirt has no domain with UUID {instance}")),

@@ -77,6 +77,10 @@ impl Step for StopDomain {
             return Ok(());
         }
         let what = format!("start domain {:?} again", self.params.name);
+        // Never with another definition, and other devices, where the undo of that one failed.
+        if let Some(xml) = &self.params.old_xml {
+            self.host.hypervisor.define(xml).await.map_err(|e| step_error(&what, &e))?;
+        }
         self.host.hypervisor.start(self.params.instance).await.map_err(|e| step_error(&what, &e))
     }
 
