@@ -7,8 +7,12 @@ A case file is cases/test_THEME.py; each function test_*(vm) in it is one test. 
   OWN_VM = True                       the file gets a guest of its own, for what cannot be undone
 """
 
+import concurrent.futures
+import functools
 import importlib.util
+import queue
 import re
+import threading
 import time
 import traceback
 from dataclasses import dataclass, field
@@ -16,6 +20,9 @@ from dataclasses import dataclass, field
 from rig import gpus, host
 from rig.errors import RigError, Skip
 from rig.vm import Vm
+
+# As many as the machine has cores for: a guest that emulates another is busy with one of them most of the time.
+GUESTS = 2
 
 
 @dataclass
@@ -37,6 +44,7 @@ class Tally:
     passed: int = 0
     skipped: int = 0
     failed: list = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     def summary(self):
         """The last line of a run."""
@@ -71,30 +79,53 @@ def _load(path, text):
 
 
 def run_all(files, image, logs, after=lambda vm: None):
-    """Runs case files, sharing one guest among those that can. `after` is called with each guest before its end."""
+    """Runs case files in GUESTS guests beside each other; each takes the next file when it is done with one. A file that wants
+    a guest of its own gets it. `after` is called with each guest before its end."""
     tally = Tally()
-    shared = [file for file in files if not file.own_vm]
-    groups = ([shared] if shared else []) + [[file] for file in files if file.own_vm]
-    for number, group in enumerate(groups, 1):
-        _run_in_fresh_vm(group, number, image, logs, tally, after)
+    shared = queue.SimpleQueue()
+    for file in files:
+        if not file.own_vm:
+            shared.put(file)
+    lone = [[file] for file in files if file.own_vm]
+    guests = [shared] * min(GUESTS, shared.qsize()) + [_queue_of(group) for group in lone]
+    with concurrent.futures.ThreadPoolExecutor(GUESTS) as pool:
+        runs = [
+            pool.submit(_run_in_fresh_vm, source, number, image, logs, tally, after)
+            for number, source in enumerate(guests, 1)
+        ]
+        for run in runs:
+            run.result()
     return tally
 
 
-def _run_in_fresh_vm(files, number, image, logs, tally, after):
-    left = [(file, name, test) for file in files for name, test in file.tests]
+def _queue_of(files):
+    source = queue.SimpleQueue()
+    for file in files:
+        source.put(file)
+    return source
+
+
+def _run_in_fresh_vm(source, number, image, logs, tally, after):
+    left = []
     try:
         with Vm(image, logs, number) as vm:
             print(f"guest {number} up after {vm.boot_seconds:.0f} s", flush=True)
-            while left:
-                vm.qemu.check_alive()
-                file, name, test = left.pop(0)
-                _run_one(name, lambda: _run_test(test, file, vm), vm, tally)
+            while not source.empty():
+                try:
+                    file = source.get_nowait()
+                except queue.Empty:
+                    break  # the other guest was quicker
+                left = [(file, name, test) for name, test in file.tests]
+                while left:
+                    vm.qemu.check_alive()
+                    file, name, test = left.pop(0)
+                    _run_one(name, functools.partial(_run_test, test, file, vm), vm, tally)
             _run_one(f"guest{number}.kernel_log", lambda: _check_kernel_log(vm), vm, tally)
             after(vm)
     except RigError as error:
-        # Without a guest, all that was still to run in it has failed.
+        # Without a guest, all that was still to run in it has failed; what nobody has taken, the other guest takes.
         print(f"rig: {error}", flush=True)
-        tally.failed += [name for _, name, _ in left]
+        tally.failed += [name for _, name, _ in left] or [f"guest{number}"]
 
 
 def _check_kernel_log(vm):
@@ -106,15 +137,18 @@ def _check_kernel_log(vm):
 def _run_one(name, call, vm, tally):
     began = time.monotonic()
     outcome, why = _outcome(call)
-    print(f"{outcome}  {name}  {time.monotonic() - began:.1f} s", flush=True)
+    said = f"{outcome}  {name}  {time.monotonic() - began:.1f} s"
     if why:
-        print("      " + why.strip().replace("\n", "\n      "), flush=True)
-    if outcome == "PASS":
-        tally.passed += 1
-    elif outcome == "SKIP":
-        tally.skipped += 1
-    else:
-        tally.failed.append(name)
+        said += "\n      " + why.strip().replace("\n", "\n      ")
+    with tally.lock:
+        print(said, flush=True)
+        if outcome == "PASS":
+            tally.passed += 1
+        elif outcome == "SKIP":
+            tally.skipped += 1
+        else:
+            tally.failed.append(name)
+    if outcome == "FAIL":
         _keep_logs(vm, name)
 
 
