@@ -20,6 +20,8 @@ mod away;
 mod case;
 #[path = "saga_matrix/crash.rs"]
 mod crash;
+#[path = "saga_matrix/exact.rs"]
+mod exact;
 #[path = "saga_matrix/guest.rs"]
 mod guest;
 #[path = "saga_matrix/half.rs"]
@@ -51,12 +53,14 @@ macro_rules! matrix {
                     crate::case::Given::$given,
                 )
             };
+            pub const GROUPS: &[&str] = &[$(stringify!($group)),*];
             matrix!(@tests crash: before_anything);
             matrix!(@tests away: away_before);
             $(matrix!(@$group);)*
         })+
 
         const CASES: &[case::Case] = &[$($name::CASE),+];
+        const GROUPS: &[(OpKind, &[&str])] = &[$((OpKind::$op, $name::GROUPS)),+];
     };
     // It has steps.
     (@steps) => {
@@ -107,6 +111,13 @@ fn no_operation_and_no_step_is_missing() {
     let all: BTreeSet<String> =
         files.filter_map(|file| Some(file.strip_suffix(".rs")?.to_owned())).filter(|f| f != "mod").collect();
     assert_eq!(steps, all);
+}
+
+/// Every operation goes through two crashes in a row, and one in its recovery, in a row of its own.
+#[test]
+fn every_operation_has_a_row_with_everything() {
+    let full = GROUPS.iter().filter(|(_, groups)| groups.contains(&"steps")).map(|(op, _)| *op);
+    assert_eq!(full.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>(), OpKind::ALL);
 }
 
 /// The file of a step, where it has not the step's name.
