@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use super::{claims, find_domain, not_ours};
-use crate::host::HostError;
+use crate::host::{Config, HostError};
 use crate::model::{ClaimEvent, Fault, FaultKind};
 use crate::ops::{Found, Host, Params, step_error};
 use crate::saga::{Seen, Step, StepError};
@@ -85,14 +85,21 @@ impl Step for SaveDomain {
         }
     }
 
-    /// The guest goes on where it was.
+    /// The guest goes on where it was, with its devices.
     async fn undo(&self, _out: Option<&Value>) -> Result<(), StepError> {
         let ours = matches!(find_domain(&self.host, &self.params).await?, Found::Ours(d) if !d.running);
         if !ours || !self.is_saved().await? {
             return Ok(());
         }
+        let (instance, hypervisor) = (self.params.instance, &self.host.hypervisor);
         let what = format!("resume domain {:?}", self.params.name);
-        self.host.hypervisor.start(self.params.instance).await.map_err(|e| step_error(&what, &e))
+        hypervisor.start(instance).await.map_err(|e| step_error(&what, &e))?;
+        // Their own undo may have found it off.
+        for hostdev in &self.params.hostdevs {
+            let attached = hypervisor.attach(instance, hostdev, Config::Live).await;
+            attached.map_err(|e| step_error(&what, &e))?;
+        }
+        Ok(())
     }
 
     fn done_changes(&self, out: &Value) -> Vec<Change> {
