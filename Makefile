@@ -107,6 +107,11 @@ check-tests:
 	$(call say,tests)
 	@if cargo nextest --version >/dev/null 2>&1; then cargo nextest run --locked; else cargo test --locked --all-targets; fi
 
+.PHONY: histories
+histories: deps-build deps-check ## ten thousand random histories of two simulated hosts
+	$(call say,histories)
+	@MDEVIRT_HISTORIES=10000 cargo nextest run --locked -E 'binary(histories)'
+
 .PHONY: vm
 vm: deps-vm deb ## the tests in a virtual machine: real kernel, real libvirt, the package installed
 	$(call say,tests in the virtual machine)

@@ -126,7 +126,7 @@ pub struct MigrateArgs {
     /// Whose.
     #[command(flatten)]
     pub of: Instance,
-    /// The target: [USER@]HOST, reached over ssh, or the D-Bus address of a bus
+    /// The target: `[USER@]HOST`, reached over ssh, or the D-Bus address of a bus
     #[arg(long, value_name = "HOST", value_parser = NonEmptyStringValueParser::new())]
     pub to: String,
     /// Another flavor on the target, as for resize

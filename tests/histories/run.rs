@@ -305,7 +305,7 @@ impl Pair {
                 }
                 SagaState::Stuck if self.hard => self.stuck.push((host, vm)),
                 SagaState::Stuck => {
-                    self.odds.push(format!("{op} of {} got stuck: {:?}", VMS[vm], job.result))
+                    self.odds.push(format!("{op} of {} got stuck: {:?}", VMS[vm], job.result));
                 }
             }
         }
@@ -314,7 +314,7 @@ impl Pair {
     fn done(&mut self, host: usize, vm: usize, op: OpKind, before: Core) {
         match op {
             OpKind::ResizePrepare | OpKind::Rescue | OpKind::MigrateBegin => {
-                drop(self.olds.insert((host, vm), before))
+                drop(self.olds.insert((host, vm), before));
             }
             OpKind::ResizeRevert | OpKind::MigrateRevert | OpKind::Unrescue => {
                 let Some(old) = self.olds.remove(&(host, vm)) else { return };
@@ -356,7 +356,7 @@ impl Pair {
         match ended {
             Ok(job) if job.state == SagaState::Done => {}
             Ok(job) => {
-                self.odds.push(format!("{op} of {} on host {host}: {} {:?}", VMS[vm], job.state, job.result))
+                self.odds.push(format!("{op} of {} on host {host}: {} {:?}", VMS[vm], job.state, job.result));
             }
             Err(fault) => self.odds.push(format!("{op} of {} on host {host} is refused: {fault}", VMS[vm])),
         }
