@@ -65,10 +65,10 @@ demo: deps-build deps-demo ## the main job on a simulated host with two GPUs; en
 # ---- test
 
 .PHONY: check
-check: deps-build deps-check check-format check-scripts check-lint check-docs check-package check-tests ## everything that needs no VM
+check: deps-build deps-check check-format check-scripts check-lint check-docs check-package check-tests ## everything quick
 
 .PHONY: test
-test: check vm ## everything
+test: check check-long vm ## everything
 
 .PHONY: check-format
 check-format:
@@ -105,7 +105,16 @@ check-package:
 .PHONY: check-tests
 check-tests:
 	$(call say,tests)
-	@if cargo nextest --version >/dev/null 2>&1; then cargo nextest run --locked; else cargo test --locked --all-targets; fi
+	@if cargo nextest --version >/dev/null 2>&1; then cargo nextest run --locked -E 'not ($(LONG))'; \
+		else cargo test --locked --all-targets; fi
+
+# What repeats every step of every operation against every failure of every call, and against two crashes in a row.
+LONG = binary(saga_matrix) & test(/::(twice|failed_calls.*)$$/)
+
+.PHONY: check-long
+check-long: deps-build deps-check ## the long rows of the tests of operations
+	$(call say,tests that take long)
+	@if cargo nextest --version >/dev/null 2>&1; then cargo nextest run --locked -E '$(LONG)'; fi
 
 .PHONY: histories
 histories: deps-build deps-check ## ten thousand random histories of two simulated hosts

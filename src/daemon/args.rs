@@ -44,6 +44,10 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     pub host_name: Option<String>,
 
+    /// Print what the traits of this host are bound to, as `mdevirtctl trait export` does, and end; nothing is served.
+    #[arg(long)]
+    pub export_traits: bool,
+
     /// Where log lines go and how they look; `auto` is the journal below systemd, text elsewhere.
     #[arg(long, value_enum, default_value_t = LogFormat::Auto)]
     pub log_format: LogFormat,

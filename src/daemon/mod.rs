@@ -50,6 +50,10 @@ async fn serve(args: &Args) -> Result<()> {
     let mut int = signal(SignalKind::interrupt()).context("listen for SIGINT")?;
     let mut hup = signal(SignalKind::hangup()).context("listen for SIGHUP")?;
     let service = wiring::service(args).await?;
+    if args.export_traits {
+        print!("{}", service.trait_export().await?);
+        return Ok(());
+    }
     let open = service.recover().context("take up open operations")?;
     tokio::spawn(service.clone().follow());
     let bus = wiring::bus(args, &service).await?;

@@ -125,3 +125,36 @@ async fn a_bad_file_is_named_and_nothing_is_said_of_the_rest() {
     assert!(ran.stderr.contains("/nonexistent.json: cannot be read"), "{}", ran.stderr);
     assert_eq!(verify(&[], &[]).await.code, 2);
 }
+
+/// Neither end of the comparison needs a running daemon: each host's program prints its own part and ends.
+#[cfg(feature = "libvirt")]
+#[tokio::test]
+async fn hosts_are_compared_without_any_daemon() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let dir = tempfile::tempdir().unwrap();
+    let export = async |name: &str, moved: &str| {
+        let (scenario, config) = (dir.path().join(name), dir.path().join(format!("{name}.toml")));
+        let host = std::fs::read_to_string(root.join("tests/scenarios/two-m60.xml")).unwrap();
+        std::fs::write(&scenario, host.replace("'nvidia-22'", moved)).unwrap();
+        let traits = root.join("tests/demo/traits.toml");
+        let text = format!(
+            "[devices]\nenabled_mdev_types = [\"GRID M60-8Q\"]\n[traits]\nfile = {traits:?}\nlock = \"/nowhere/lock\"\n"
+        );
+        std::fs::write(&config, text).unwrap();
+        #[allow(clippy::disallowed_methods, reason = "tests start the programs they test")]
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_mdevirtd"));
+        command.arg("--export-traits").arg("--sim").arg(&scenario).arg("--config").arg(&config);
+        command.arg("--state-dir").arg(dir.path().join(format!("{name}.state"))).args(["--host-name", name]);
+        let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let file = dir.path().join(format!("{name}.json"));
+        std::fs::write(&file, output.stdout).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let (a, b) = (export("gpu-01", "'nvidia-22'").await, export("gpu-02", "'nvidia-522'").await);
+    let ran = run(program(&["trait", "verify", &a, &b, "--json"]), "").await;
+    assert_eq!((ran.code, &json(&ran.stdout)["agree"]), (0, &serde_json::json!(true)), "{}", ran.stderr);
+    let exported = json(&std::fs::read_to_string(&b).unwrap());
+    assert_eq!(exported["host"], "gpu-02");
+    assert_eq!(exported["traits"]["CUSTOM_GOLD"]["state"], "ok");
+}
