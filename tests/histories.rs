@@ -5,7 +5,8 @@
 //! The orchestrator of these histories ([`run`]) keeps the order of a migration, as whoever carries the document has to; all
 //! else is left to chance. A history that fails is made as short as it goes and shown, one act a line.
 //!
-//! `MDEVIRT_HISTORIES` is how many are told (80 without it; `make histories`: 10,000), `MDEVIRT_SEED` begins with others.
+//! `MDEVIRT_HISTORIES` is how many are told (80 without it; `make histories`: 10,000), `MDEVIRT_SEED` begins with others, and
+//! `MDEVIRT_TELL` says each act before it is done.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -113,6 +113,11 @@ impl FailPoints {
         self.any.store(true, Ordering::Release);
     }
 
+    /// Disarms a point that was not come to.
+    pub fn disarm(&self, point: &str) {
+        self.armed.lock().unwrap_or_else(PoisonError::into_inner).remove(point);
+    }
+
     /// Returns once a runner waits at this point.
     pub async fn reached(&self, point: &str) {
         // It cannot fail: the sender is `self`.

@@ -148,7 +148,11 @@ impl Pair {
 
     /// Tells a history; what is odd at its end, or on the way.
     pub fn tell(mut self, acts: &[Act]) -> Vec<String> {
+        let aloud = std::env::var_os("MDEVIRT_TELL").is_some();
         for act in acts {
+            if aloud {
+                eprintln!("{act:?}");
+            }
             self.act(*act);
             self.judge_ended();
             if !self.odds.is_empty() {
@@ -241,6 +245,7 @@ impl Pair {
         });
         match accepted {
             Ok((accepted, op, (first, second))) if accepted.fresh => {
+                let armed = [first.clone(), second.clone()];
                 if let Some(first) = first.filter(|point| seat.comes_to(point)) {
                     seat.crash(|points| {
                         if let Some(second) = &second {
@@ -251,6 +256,8 @@ impl Pair {
                         seat.crash(|_| ());
                     }
                 }
+                // What was not come to is for nobody else.
+                armed.iter().flatten().for_each(|point| seat.world().points.disarm(point));
                 seat.settle();
                 self.pending.push(Pending { host, job: accepted.job, vm, op, before });
             }
