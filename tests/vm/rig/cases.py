@@ -44,6 +44,8 @@ class Tally:
     passed: int = 0
     skipped: int = 0
     failed: list = field(default_factory=list)
+    guests: list = field(default_factory=list)
+    stopped: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def summary(self):
@@ -88,13 +90,21 @@ def run_all(files, image, logs, after=lambda vm: None):
             shared.put(file)
     lone = [[file] for file in files if file.own_vm]
     guests = [shared] * min(GUESTS, shared.qsize()) + [_queue_of(group) for group in lone]
-    with concurrent.futures.ThreadPoolExecutor(GUESTS) as pool:
-        runs = [
-            pool.submit(_run_in_fresh_vm, source, number, image, logs, tally, after)
-            for number, source in enumerate(guests, 1)
-        ]
+    pool = concurrent.futures.ThreadPoolExecutor(GUESTS)
+    runs = [
+        pool.submit(_run_in_fresh_vm, source, number, image, logs, tally, after)
+        for number, source in enumerate(guests, 1)
+    ]
+    try:
         for run in runs:
             run.result()
+    except BaseException:
+        # Told to stop: without their guests the others come to their end by themselves.
+        tally.stopped = True
+        pool.shutdown(wait=False, cancel_futures=True)
+        for vm in list(tally.guests):
+            vm.qemu.end()
+        raise
     return tally
 
 
@@ -109,8 +119,9 @@ def _run_in_fresh_vm(source, number, image, logs, tally, after):
     left = []
     try:
         with Vm(image, logs, number) as vm:
+            tally.guests.append(vm)
             print(f"guest {number} up after {vm.boot_seconds:.0f} s", flush=True)
-            while not source.empty():
+            while not (tally.stopped or source.empty()):
                 try:
                     file = source.get_nowait()
                 except queue.Empty:
