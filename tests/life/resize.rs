@@ -226,3 +226,27 @@ async fn one_move_at_a_time_and_the_guest_goes_on_and_off() {
     world.assert_untouched(&nothing).await;
     assert!(world.service().store.books().move_of(mdevirt::model::InstanceUuid(uuid::Uuid::nil())).is_none());
 }
+
+/// The domain has no device by which it could be known, in either phase.
+#[tokio::test]
+async fn a_resize_from_or_to_nothing_can_be_destroyed() {
+    for (first, to) in [("", ONE), (ONE, "")] {
+        for finished in [false, true] {
+            let world = World::new("two-m60").await;
+            let nothing = world.scan().await;
+            world.spawn("web-01", ONE).await;
+            if first.is_empty() {
+                resize(&world, "web-01", "").await;
+                world.go(OpKind::ResizeConfirm, "web-01").await;
+            }
+            world.operate(flavored(OpKind::ResizePrepare, "web-01", to)).await;
+            if finished {
+                world.go(OpKind::ResizeFinish, "web-01").await;
+            }
+            let uuid = world.uuid("web-01");
+            world.go(OpKind::Destroy, "web-01").await;
+            assert_eq!(world.running(uuid).await, None);
+            world.assert_untouched(&nothing).await;
+        }
+    }
+}
