@@ -16,8 +16,8 @@ pub use self::traits::{
 pub use self::upkeep::{ReconcileView, RestoreView};
 pub use crate::model::ClaimView;
 use crate::model::{
-    DeviceApi, DisplayWish, Fault, Finding, Framework, InstanceUuid, InventoryRecord, Job, JobId, MdevUuid,
-    OpKind, ParentAddr, PciAddress, TypeId, Word,
+    DeviceApi, DisplayWish, Fault, FaultKind, Finding, Framework, InstanceUuid, InventoryRecord, Job, JobId,
+    MdevUuid, OpKind, ParentAddr, PciAddress, TypeId, Word,
 };
 
 /// `Spawn`.
@@ -79,6 +79,36 @@ pub struct OperateWith {
     pub device: Option<MdevUuid>,
     /// Migration, source: how the target is reached, kept for those who confirm or revert.
     pub peer: Option<String>,
+}
+
+impl OperateWith {
+    /// The flavor.
+    ///
+    /// # Errors
+    /// `InvalidRequest` if none was given; likewise below.
+    pub fn flavor(&self) -> Result<&str, Fault> {
+        self.flavor.as_deref().ok_or_else(|| missing("flavor"))
+    }
+
+    /// The domain XML.
+    ///
+    /// # Errors
+    /// As for the flavor.
+    pub fn domain_xml(&self) -> Result<&str, Fault> {
+        self.domain_xml.as_deref().ok_or_else(|| missing("domain_xml"))
+    }
+
+    /// The device.
+    ///
+    /// # Errors
+    /// As for the flavor.
+    pub fn device(&self) -> Result<MdevUuid, Fault> {
+        self.device.ok_or_else(|| missing("device"))
+    }
+}
+
+fn missing(option: &str) -> Fault {
+    Fault::new(FaultKind::InvalidRequest, format!("option {option} is missing"))
 }
 
 impl Operate {

@@ -21,7 +21,7 @@ use crate::ops::{DevicePlan, Params};
 use crate::plan::pick::{Choice, Refusal, pick};
 use crate::plan::traits::explained;
 use crate::store::Begin;
-use crate::xml::domain::DomainDoc;
+use crate::xml::domain::{DomainDoc, without_hostdevs};
 
 /// An instance that is to be in the books.
 #[derive(Debug)]
@@ -194,6 +194,21 @@ impl Service {
     /// Chooses devices. What a booking rests on is durable before it.
     pub(super) async fn choose(&self, asked: &Asked<'_>) -> Result<Chosen, Fault> {
         self.look_and_choose(asked, true).await
+    }
+
+    /// Chooses devices of a flavor for the other side of a move. The devices of this side leave the guest, so they stand in
+    /// nobody's way there.
+    pub(super) async fn choose_instead(
+        &self,
+        instance: InstanceUuid,
+        flavor: &str,
+        xml: &str,
+        leaving: &[MdevUuid],
+    ) -> Result<Chosen, Fault> {
+        let request = Request::parse(flavor)?;
+        let doc = DomainDoc::parse(without_hostdevs(xml, leaving)?)?;
+        let (domain, role) = (Some(&doc), ClaimRole::Incoming);
+        self.choose(&Asked { instance, request: &request, domain, role }).await
     }
 
     async fn look_and_choose(&self, asked: &Asked<'_>, learn: bool) -> Result<Chosen, Fault> {

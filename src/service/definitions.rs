@@ -5,10 +5,11 @@ use super::api::OperateWith;
 use super::lifecycle::Subject;
 use crate::host::HostdevXml;
 use crate::model::{
-    Baggage, Claim, DisplayWish, Fault, FaultKind, Hostdev, Move, MoveKind, MovePhase, OpKind,
+    Baggage, Claim, DeviceApi, DisplayWish, Fault, FaultKind, Hostdev, MdevUuid, Move, MoveKind, MovePhase,
+    OpKind,
 };
 use crate::ops::{DevicePlan, Params};
-use crate::xml::domain::{DomainDoc, with_devices, without_hostdevs};
+use crate::xml::domain::{DomainDoc, Wanted, with_devices, with_other_uuids, without_hostdevs};
 
 impl Service {
     /// Suspend and resume.
@@ -63,7 +64,7 @@ impl Service {
             let domain_xml = kept.and_then(|b| b.old_xml.clone());
             return Ok(Params { domain_xml, start: kept.is_some_and(|b| b.running), ..params });
         }
-        let domain_xml = Some(self.with_own_devices(subject, with).await?);
+        let domain_xml = Some(self.with_own_devices(subject, with.domain_xml()?, &old_xml).await?);
         let moving = (op == OpKind::Rescue).then(|| Move {
             instance: subject.instance.uuid,
             kind: MoveKind::Rescue,
@@ -74,10 +75,9 @@ impl Service {
         Ok(Params { domain_xml, moving, start: ran || op == OpKind::Rescue, ..params })
     }
 
-    /// The given domain XML with the devices that the instance has; it must be of the same UUID and name.
-    async fn with_own_devices(&self, subject: &Subject, with: &OperateWith) -> Result<String, Fault> {
-        let missing = || Fault::new(FaultKind::InvalidRequest, "option domain_xml is missing");
-        let given = with.domain_xml.as_ref().ok_or_else(missing)?;
+    /// The given domain XML with the devices that the instance has, shown as in its definition of now; it must be of the same
+    /// UUID and name.
+    async fn with_own_devices(&self, subject: &Subject, given: &str, now: &str) -> Result<String, Fault> {
         let doc = DomainDoc::parse(given)?;
         if doc.name != subject.instance.name {
             let text = format!(
@@ -87,38 +87,36 @@ impl Service {
             return Err(Fault::new(FaultKind::InvalidDomainXml, text));
         }
         self.check_hostdevs(&doc).await?;
-        let display = if doc.has_graphics { self.console_of(subject).await? } else { DisplayWish::Off };
+        let uuids: Vec<MdevUuid> = subject.claims.iter().map(|c| c.uuid).collect();
+        let display =
+            if doc.has_graphics { console_of(&DomainDoc::parse(now)?, &uuids) } else { DisplayWish::Off };
         let claims: Vec<Claim> = subject.params().devices.into_iter().map(|plan| plan.claim).collect();
         self.write_hostdevs(given, Some(subject.instance.uuid), &claims, display)
-    }
-
-    /// Whether the instance's console shows one of its devices.
-    pub(super) async fn console_of(&self, subject: &Subject) -> Result<DisplayWish, Fault> {
-        let doc = DomainDoc::parse(self.definition(&subject.instance).await?)?;
-        let shown = |claim: &Claim| doc.mdev(claim.uuid).is_some_and(|h| h.display == Some(true));
-        Ok(if subject.claims.iter().any(shown) { DisplayWish::On } else { DisplayWish::Off })
     }
 
     /// A definition with other devices in the place of these: each of the same kind keeps its place in the guest.
     pub(super) fn exchanged(
         &self,
         xml: &str,
-        old: &[DevicePlan],
-        new: &[DevicePlan],
+        old: &[(MdevUuid, DeviceApi)],
+        new: &[(MdevUuid, DeviceApi)],
         display: DisplayWish,
     ) -> Result<String, Fault> {
         let doc = DomainDoc::parse(xml)?;
-        let in_place = |(a, b): (&DevicePlan, &DevicePlan)| {
-            a.claim.device_api == b.claim.device_api && doc.mdev(a.claim.uuid).is_some()
-        };
+        let in_place =
+            |(a, b): (&(MdevUuid, DeviceApi), &(MdevUuid, DeviceApi))| a.1 == b.1 && doc.mdev(a.0).is_some();
         if old.len() == new.len() && old.iter().zip(new).all(in_place) {
-            let pairs: Vec<_> = old.iter().zip(new).map(|(a, b)| (a.claim.uuid, b.claim.uuid)).collect();
-            return Ok(crate::xml::domain::with_other_uuids(xml, &pairs)?);
+            let pairs: Vec<_> = old.iter().zip(new).map(|(a, b)| (a.0, b.0)).collect();
+            return Ok(with_other_uuids(xml, &pairs)?);
         }
-        let gone: Vec<_> = old.iter().map(|plan| plan.claim.uuid).collect();
+        let gone: Vec<MdevUuid> = old.iter().map(|(uuid, _)| *uuid).collect();
         let bare = without_hostdevs(xml, &gone)?;
-        let devices: Vec<_> = new.iter().map(|plan| (plan.claim.uuid, plan.claim.device_api)).collect();
-        let wanted = crate::xml::domain::Wanted { uuid: None, devices: &devices, display };
-        Ok(with_devices(&bare, &wanted, &self.templates)?)
+        Ok(with_devices(&bare, &Wanted { uuid: None, devices: new, display }, &self.templates)?)
     }
+}
+
+/// Whether the console of this domain shows one of these devices.
+pub(super) fn console_of(doc: &DomainDoc, devices: &[MdevUuid]) -> DisplayWish {
+    let shown = |uuid: &MdevUuid| doc.mdev(*uuid).is_some_and(|h| h.display == Some(true));
+    if devices.iter().any(shown) { DisplayWish::On } else { DisplayWish::Off }
 }

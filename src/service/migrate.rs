@@ -4,19 +4,20 @@ use serde_json::json;
 
 use super::Service;
 use super::api::{Accepted, OperateWith, PrepareRequest};
-use super::book::{Asked, Chosen, Draft, digest_of};
+use super::book::{Chosen, Draft, digest_of};
+use super::definitions::console_of;
 use super::lifecycle::Subject;
 use super::resize::{baggage_of, moved_on};
 use crate::catalog::LockMark;
 use crate::model::{
     Baggage, Claim, ClaimRole, DomainOwner, Fault, FaultKind, Instance, InstanceUuid, MdevUuid, Move,
-    MoveKind, MovePhase, OpKind, Request,
+    MoveKind, MovePhase, OpKind,
 };
 use crate::ops::Params;
-use crate::plan::handover::{Handover, Leaving, Traveller};
+use crate::plan::handover::{Handover, Leaving};
 use crate::plan::migrate::{Moving, landings};
 use crate::plan::pick::Choice;
-use crate::xml::domain::{DomainDoc, with_other_uuids, without_hostdevs};
+use crate::xml::domain::{DomainDoc, without_hostdevs};
 
 impl Service {
     /// Source: switches the guest off and hands it out.
@@ -152,16 +153,9 @@ impl Service {
         if flavor.trim().is_empty() {
             return Ok(Chosen::default());
         }
-        let wanted = Request::parse(flavor)?;
         let theirs: Vec<MdevUuid> = document.devices.iter().map(|d| d.uuid).collect();
-        let doc = DomainDoc::parse(without_hostdevs(&document.domain_xml, &theirs)?)?;
-        let asked = Asked {
-            instance: document.instance,
-            request: &wanted,
-            domain: Some(&doc),
-            role: ClaimRole::Incoming,
-        };
-        let chosen = self.choose(&asked).await?;
+        let (instance, xml) = (document.instance, &document.domain_xml);
+        let chosen = self.choose_instead(instance, flavor, xml, &theirs).await?;
         warn_of_changes(document, &chosen);
         Ok(chosen)
     }
@@ -222,19 +216,11 @@ impl Service {
 
     /// The source's definition with the target's devices, each at the same place in the guest.
     fn landed_xml(&self, document: &Handover, chosen: &Chosen) -> Result<String, Fault> {
-        let xml = &document.domain_xml;
-        let old = &document.devices;
-        let doc = DomainDoc::parse(xml)?;
-        let same_kind = old.iter().zip(&chosen.claims).all(|(a, b)| a.device_api == b.device_api);
-        if same_kind && old.len() == chosen.claims.len() && old.iter().all(|d| doc.mdev(d.uuid).is_some()) {
-            let pairs: Vec<_> = old.iter().zip(&chosen.claims).map(|(a, b)| (a.uuid, b.uuid)).collect();
-            return Ok(with_other_uuids(xml, &pairs)?);
-        }
-        let shown = |d: &Traveller| doc.mdev(d.uuid).is_some_and(|h| h.display == Some(true));
-        let display = if old.iter().any(shown) { crate::model::DisplayWish::On } else { Default::default() };
-        let theirs: Vec<MdevUuid> = old.iter().map(|d| d.uuid).collect();
-        let bare = without_hostdevs(xml, &theirs)?;
-        self.write_hostdevs(&bare, Some(document.instance), &chosen.claims, display)
+        let theirs: Vec<_> = document.devices.iter().map(|d| (d.uuid, d.device_api)).collect();
+        let ours: Vec<_> = chosen.claims.iter().map(|c| (c.uuid, c.device_api)).collect();
+        let uuids: Vec<MdevUuid> = theirs.iter().map(|(uuid, _)| *uuid).collect();
+        let display = console_of(&DomainDoc::parse(&document.domain_xml)?, &uuids);
+        self.exchanged(&document.domain_xml, &theirs, &ours, display)
     }
 
     /// Target: the guest is here from now on.

@@ -11,8 +11,7 @@ use crate::xml::domain::DomainDoc;
 impl Service {
     /// Chooses further devices; the guest gets them at once if it runs.
     pub(super) async fn plan_attach(&self, subject: &Subject, with: &OperateWith) -> Result<Booking, Fault> {
-        let missing = || Fault::new(FaultKind::InvalidRequest, "option flavor is missing");
-        let request = Request::parse(with.flavor.as_ref().ok_or_else(missing)?)?;
+        let request = Request::parse(with.flavor()?)?;
         let doc = DomainDoc::parse(self.definition(&subject.instance).await?)?;
         let asked = Asked {
             instance: subject.instance.uuid,
@@ -34,8 +33,7 @@ impl Service {
 
     /// Takes one device out, of the guest too if it runs.
     pub(super) async fn plan_detach(&self, subject: &Subject, with: &OperateWith) -> Result<Params, Fault> {
-        let missing = || Fault::new(FaultKind::InvalidRequest, "option device is missing");
-        let device = with.device.ok_or_else(missing)?;
+        let device = with.device()?;
         let (leaving, staying): (Vec<_>, Vec<_>) =
             subject.plans.iter().cloned().partition(|plan| plan.claim.uuid == device);
         if leaving.is_empty() {

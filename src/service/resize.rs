@@ -2,18 +2,23 @@
 
 use super::Service;
 use super::api::OperateWith;
-use super::book::{Asked, Chosen};
+use super::book::Chosen;
 use super::lifecycle::{Booking, Subject};
-use crate::model::{Baggage, ClaimRole, Fault, FaultKind, MdevUuid, Move, MoveKind, MovePhase, Request};
+use crate::model::{Baggage, ClaimRole, DeviceApi, Fault, FaultKind, MdevUuid, Move, MoveKind, MovePhase};
 use crate::ops::{DevicePlan, Params};
-use crate::xml::domain::{DomainDoc, without_hostdevs};
 
 impl Service {
     /// Chooses the devices of the new flavor beside the old ones.
     pub(super) async fn plan_resize(&self, subject: &Subject, with: &OperateWith) -> Result<Booking, Fault> {
-        let missing = || Fault::new(FaultKind::InvalidRequest, "option flavor is missing");
-        let flavor = with.flavor.as_ref().ok_or_else(missing)?.trim();
-        let chosen = self.choose_new_side(subject, flavor).await?;
+        let flavor = with.flavor()?.trim();
+        let old: Vec<MdevUuid> = subject.claims.iter().map(|c| c.uuid).collect();
+        let chosen = match flavor {
+            "" => Chosen::default(),
+            _ => {
+                let xml = self.definition(&subject.instance).await?;
+                self.choose_instead(subject.instance.uuid, flavor, &xml, &old).await?
+            }
+        };
         let moving = Move {
             instance: subject.instance.uuid,
             kind: MoveKind::Resize,
@@ -31,23 +36,6 @@ impl Service {
         Ok(Booking { params, new: chosen.claims })
     }
 
-    /// An empty flavor is one without devices. The old devices leave the guest, so they stand in nobody's way there.
-    async fn choose_new_side(&self, subject: &Subject, flavor: &str) -> Result<Chosen, Fault> {
-        if flavor.is_empty() {
-            return Ok(Chosen::default());
-        }
-        let request = Request::parse(flavor)?;
-        let old: Vec<MdevUuid> = subject.claims.iter().map(|c| c.uuid).collect();
-        let doc = DomainDoc::parse(without_hostdevs(&self.definition(&subject.instance).await?, &old)?)?;
-        let asked = Asked {
-            instance: subject.instance.uuid,
-            request: &request,
-            domain: Some(&doc),
-            role: ClaimRole::Incoming,
-        };
-        self.choose(&asked).await
-    }
-
     /// Changes over to the new side.
     pub(super) async fn plan_resize_finish(&self, subject: &Subject) -> Result<Params, Fault> {
         let (new, old) = (subject.of(ClaimRole::Incoming), subject.of(ClaimRole::Primary));
@@ -55,7 +43,7 @@ impl Service {
         let running = self.runs(subject.instance.uuid).await?;
         let baggage = baggage_of(subject);
         all_there(&new, &baggage.new_devices, "finish", "revert")?;
-        let domain_xml = self.exchanged(&old_xml, &old, &new, baggage.display)?;
+        let domain_xml = self.exchanged(&old_xml, &kinds(&old), &kinds(&new), baggage.display)?;
         let flavor = baggage.new_flavor.clone();
         let bare = new.is_empty() || old.is_empty();
         let old_devices = old.iter().map(|d| d.claim.uuid).collect();
@@ -117,6 +105,10 @@ fn all_there(side: &[DevicePlan], wanted: &[MdevUuid], verb: &str, other: &str) 
             Err(Fault::new(FaultKind::InvalidRequest, text))
         }
     }
+}
+
+fn kinds(plans: &[DevicePlan]) -> Vec<(MdevUuid, DeviceApi)> {
+    plans.iter().map(|plan| (plan.claim.uuid, plan.claim.device_api)).collect()
 }
 
 /// What the move carries; nothing if there is none.

@@ -95,12 +95,7 @@ impl LibvirtHost {
 
     async fn start_defined(&self, uuid: MdevUuid, parent: &ParentAddr) -> Result<(), HostError> {
         // The kernel does not have it: libvirt, which says that it is active, has not heard yet that it went.
-        let start = |device: &VirtNode, _: &Mdev| match ffi::start(device) {
-            Ok(()) => Ok(true),
-            Err(err) if is_wrong_state(&err) => Ok(false),
-            Err(err) => Err(err),
-        };
-        self.on_listed("start", uuid, parent, start).await
+        self.on_listed("start", uuid, parent, |device, _| unless_behind(ffi::start(device))).await
     }
 
     /// libvirt takes no wish for autostart from the XML, so that is a call of its own; one that a second definition of the
@@ -113,11 +108,7 @@ impl LibvirtHost {
             return Ok(());
         }
         // libvirt takes it for transient as long as its list is older than the definition.
-        let autostart = |device: &VirtNode, _: &Mdev| match ffi::autostart(device) {
-            Ok(()) => Ok(true),
-            Err(err) if is_wrong_state(&err) => Ok(false),
-            Err(err) => Err(err),
-        };
+        let autostart = |device: &VirtNode, _: &Mdev| unless_behind(ffi::autostart(device));
         match self.on_listed("autostart", new.uuid, &new.parent, autostart).await {
             Err(err @ (HostError::Unreachable(_) | HostError::OutcomeUnknown(_))) => Err(err),
             // The daemon makes its devices again after a boot; autostart serves those who use libvirt without it.
@@ -245,6 +236,15 @@ impl LibvirtHost {
                 )));
             }
         }
+    }
+}
+
+/// Whether it was done; what does not fit libvirt's list waits until that follows the kernel.
+fn unless_behind(outcome: Result<(), Error>) -> Result<bool, Error> {
+    match outcome {
+        Ok(()) => Ok(true),
+        Err(err) if is_wrong_state(&err) => Ok(false),
+        Err(err) => Err(err),
     }
 }
 
