@@ -35,6 +35,10 @@ fn open() -> Driver {
     virt::event::event_register_default_impl().unwrap();
     std::thread::spawn(|| while virt::event::event_run_default_impl().is_ok() {});
     let root = tempfile::tempdir().unwrap();
+    // One user probes QEMU and is asked about /dev/kvm. Where root alone may open it, libvirt otherwise takes each answer of
+    // QEMU for outdated and asks again, for seconds, at every definition.
+    std::fs::create_dir(root.path().join("etc")).unwrap();
+    std::fs::write(root.path().join("etc/qemu.conf"), "user = \"root\"\ngroup = \"root\"\n").unwrap();
     let uri = format!("qemu:///embed?root={}", root.path().display());
     let connection =
         Connect::open(Some(&uri)).unwrap_or_else(|err| panic!("{uri}: {err}\nrun as root; {INSTALL}"));
