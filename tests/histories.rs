@@ -47,7 +47,7 @@ fn tell(share: u8, kinds: Kinds) {
     let cases = number("MDEVIRT_HISTORIES", 80).div_ceil(SHARES);
     let mut seed = [share; 32];
     seed[..4].copy_from_slice(&number("MDEVIRT_SEED", 0).to_le_bytes());
-    let config = Config { cases, failure_persistence: None, max_shrink_iters: 2000, ..Config::default() };
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: 300, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed));
     let told = runner.run(&vec(act::any(kinds), 6..=12), |acts| {
         let odds = Pair::new().tell(&acts);

@@ -11,7 +11,7 @@ use super::resize::{baggage_of, moved_on};
 use crate::catalog::LockMark;
 use crate::model::{
     Baggage, Claim, ClaimRole, DomainOwner, Fault, FaultKind, Instance, InstanceUuid, MdevUuid, Move,
-    MoveKind, MovePhase, OpKind,
+    MoveKind, MovePhase, OpKind, Request,
 };
 use crate::ops::Params;
 use crate::plan::handover::{Handover, Leaving};
@@ -150,6 +150,9 @@ impl Service {
             let text = format!("the flavor of {:?} is not known; give one with --flavor", document.name);
             Fault::new(FaultKind::InvalidRequest, text)
         })?;
+        if request.flavor.is_none() {
+            same_count(document, flavor)?;
+        }
         if flavor.trim().is_empty() {
             return Ok(Chosen::default());
         }
@@ -246,6 +249,20 @@ impl Service {
         let start = baggage_of(subject).running && !leaves;
         Params { leaves, start, keep_devices: subject.keeps, ..subject.params_of(subject.plans.clone()) }
     }
+}
+
+/// A device that was attached or detached later is not in the flavor: that alone would not bring all of them along.
+fn same_count(document: &Handover, flavor: &str) -> Result<(), Fault> {
+    let wanted = if flavor.trim().is_empty() { 0 } else { Request::parse(flavor)?.device_count() };
+    if usize::try_from(wanted).is_ok_and(|wanted| wanted == document.devices.len()) {
+        return Ok(());
+    }
+    let text = format!(
+        "{:?} has {} devices and its flavor {flavor:?} asks for {wanted}; say with --flavor what it shall have here",
+        document.name,
+        document.devices.len()
+    );
+    Err(Fault::new(FaultKind::InvalidRequest, text))
 }
 
 /// Says which devices are of another type than on the source; that was asked for, and an operator should find it in the log.

@@ -47,6 +47,7 @@ impl Service {
         let hostdevs = self.hostdevs(&xml, &leaving)?;
         let keep_devices = subject.keeps;
         let bare = subject.bare || staying.is_empty();
-        Ok(Params { others: staying, hostdevs, keep_devices, bare, ..subject.params_of(leaving) })
+        let old_xml = Some(xml);
+        Ok(Params { others: staying, hostdevs, keep_devices, bare, old_xml, ..subject.params_of(leaving) })
     }
 }

@@ -2,7 +2,7 @@
 
 use mdevirt::host::sim::{Call, FailKind, FailRule};
 use mdevirt::model::{FaultKind, MdevUuid, OpKind};
-use mdevirt::service::api::{Operate, OperateWith, UseCases};
+use mdevirt::service::api::{Operate, OperateWith, PrepareRequest, UseCases};
 
 use crate::bench::{ONE, TWO, devices_in, flavored, with};
 use crate::world::{World, spawn_request};
@@ -139,4 +139,22 @@ async fn an_attached_device_travels_too() {
     target.done(target.service().migrate_prepare(crate::bench::arriving(&document)).await).await;
     target.go(OpKind::MigrateFinish, "web-01").await;
     assert_eq!(target.guest_devices("web-01").await.len(), 2);
+}
+
+/// Where the type may change the flavor decides, and it does not know of what was attached.
+#[tokio::test]
+async fn a_flavor_that_lacks_what_was_attached_is_refused() {
+    let world = World::new("two-m60").await;
+    let target = World::new("two-m60").await;
+    world.spawn("web-01", ONE).await;
+    world.operate(flavored(OpKind::Attach, "web-01", ONE)).await;
+    let document = crate::bench::begin(&world, "web-01").await;
+    let request = PrepareRequest { allow_type_change: true, ..crate::bench::arriving(&document) };
+    let fault = target.service().migrate_prepare(request.clone()).await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::InvalidRequest);
+    assert!(fault.message.contains("has 2 devices") && fault.message.contains("asks for 1"), "{fault}");
+    assert!(target.made().await.is_empty() && target.service().instances().await.unwrap().is_empty());
+    let both = PrepareRequest { flavor: Some(TWO.to_owned()), ..request };
+    target.done(target.service().migrate_prepare(both).await).await;
+    assert_eq!(target.made().await.len(), 2);
 }

@@ -83,6 +83,17 @@ impl PlugDevice {
         }
     }
 
+    /// libvirt appends what is attached: only the definition as it was has the device in its old place.
+    async fn put_back(&self) -> Result<(), StepError> {
+        match &self.params.old_xml {
+            Some(xml) if self.config == Config::Definition => {
+                let what = format!("define domain {:?}", self.params.name);
+                self.host.hypervisor.define(xml).await.map_err(|e| step_error(&what, &e))
+            }
+            _ => self.carry(Way::In).await,
+        }
+    }
+
     fn out(&self) -> Value {
         json!({ "plugged": self.way == Way::In, "device": self.device.claim.uuid })
     }
@@ -126,7 +137,7 @@ impl Step for PlugDevice {
     async fn undo(&self, _out: Option<&Value>) -> Result<(), StepError> {
         match (self.is_in().await?, self.way) {
             (Ok(Some(true)), Way::In) => self.carry(Way::Out).await,
-            (Ok(Some(false)), Way::Out) => self.carry(Way::In).await,
+            (Ok(Some(false)), Way::Out) => self.put_back().await,
             (Ok(Some(_) | None) | Err(_), Way::In | Way::Out) => Ok(()),
         }
     }
