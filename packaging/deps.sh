@@ -16,7 +16,7 @@ declare -A apt=(
 	[demo]="dbus jq"
 	[check]="dbus jq libvirt-daemon-driver-qemu libvirt-daemon-system libxml2-utils polkitd python3 python3-venv qemu-system-x86 shellcheck systemd"
 	[deb]="dpkg-dev gzip"
-	[vm]="e2fsprogs mmdebstrap openssh-client python3 qemu-system-x86"
+	[vm]="e2fsprogs mmdebstrap openssh-client python3 qemu-system-x86 qemu-utils"
 )
 # shellcheck disable=SC2034
 declare -A dnf=(
@@ -24,7 +24,7 @@ declare -A dnf=(
 	[demo]="dbus-daemon jq"
 	[check]="dbus-daemon jq libvirt-daemon-driver-nodedev libvirt-daemon-driver-qemu libxml2 polkit python3 qemu-system-x86-core ShellCheck systemd"
 	[deb]="dpkg dpkg-dev gzip"
-	[vm]="e2fsprogs mmdebstrap openssh-clients python3 qemu-system-x86-core"
+	[vm]="e2fsprogs mmdebstrap openssh-clients python3 qemu-img qemu-system-x86-core"
 )
 
 say() { echo "deps: $*"; }

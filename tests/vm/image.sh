@@ -30,7 +30,7 @@ make_key() { # PATH
 	[ -e "$1" ] || ssh-keygen -q -t ed25519 -N '' -C mdevirt-rig -f "$1"
 }
 
-build_image() { # BASE.tar KEY.pub OUTPUT-DIR
+build_image() { # BASE.tar KEY OUTPUT-DIR
 	local work
 	work=$(mktemp -d "$cache/work.XXXXXX")
 	# shellcheck disable=SC2064  # the directory of now
@@ -44,7 +44,7 @@ build_image() { # BASE.tar KEY.pub OUTPUT-DIR
 
 drop_old() { # keep the newest three of each kind
 	local kind
-	for kind in image base; do
+	for kind in "image-$suite" "base-$suite"; do
 		find "$cache" -maxdepth 1 -name "$kind-*" -printf '%T@ %p\n' | sort -rn | awk 'NR > 3 { print $2 }' | xargs -r rm -rf
 	done
 }
@@ -61,7 +61,7 @@ image=$cache/image-$suite-$(hash_of image.sh image guest simgpu)-$(sha256sum <"$
 if [ ! -e "$image/vm.img" ]; then
 	[ -e "$base" ] || make_base "$base"
 	touch "$base"
-	build_image "$base" "$key.pub" "$image"
+	build_image "$base" "$key" "$image"
 	cp "$key" "$image/id_rig"
 	drop_old
 fi

@@ -1,8 +1,9 @@
 """The life of a VM with a slice on the real libvirt and QEMU: resize, suspend, rescue, devices that come and go."""
 
-from rig import A2, domain_xml
+from rig import A2, M60, domain_xml, until
 
 NEEDS_PACKAGE = True
+SUITES = ("trixie", "bookworm")
 
 CONFIG = """
 [devices]
@@ -122,3 +123,25 @@ def test_rescue_and_rebuild_keep_the_device(vm):
     vm.daemon.ctl("rebuild web-01 -", stdin=other)
     assert "65536</memory>" in vm.run("virsh dumpxml web-01") and live_mdevs(vm) == [uuid]
     assert vm.gpus.mdevs() == [uuid] and [c["state"] for c in claims(vm)] == ["in-use"]
+
+
+def test_a_lost_device_is_made_again_by_a_reboot(vm):
+    uuid = spawned(vm, flavor="resources1:CUSTOM_M60=1")
+    vm.run("virsh destroy web-01")
+    vm.gpus.remove(uuid).check()
+    # The daemon itself makes it again, too; until that has ended it asks for patience.
+    until("the reboot", lambda: vm.daemon.try_ctl("reboot web-01").code == 0, timeout=180)
+    assert vm.gpus.mdevs() == [uuid] and live_mdevs(vm) == [uuid]
+    assert [c["parent"] in M60 for c in claims(vm)] == [True]
+
+
+def test_the_cap_of_a_type_holds_beside_another_type(vm):
+    capped = CONFIG.replace('mdev_class = "CUSTOM_M60"', 'mdev_class = "CUSTOM_M60"\nmax_instances = 1')
+    vm.daemon.fresh(capped)
+    records = vm.daemon.inventory().values()
+    assert sum(r["total"] for r in records if r["resource_class"] == "CUSTOM_M60") == 1, records
+    vm.daemon.spawn(domain_xml("web-01"), "resources1:CUSTOM_M60=1,resources2:CUSTOM_A2=1")
+    refused = vm.daemon.try_ctl("--json spawn - --flavor resources:CUSTOM_M60=1", stdin=domain_xml("web-02"))
+    assert refused.code == 3 and '"NoCapacity"' in refused.err, refused
+    vm.daemon.spawn(domain_xml("web-02"), "resources:CUSTOM_A2=1")
+    assert len(vm.gpus.mdevs()) == 3 and vm.daemon.until_whole() == ["web-01", "web-02"]

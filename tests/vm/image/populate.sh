@@ -1,5 +1,5 @@
 #!/bin/bash
-# populate.sh BASE.tar KEY.pub WORK SIZE - from a plain root to WORK/out/{vm.img,vmlinuz,initrd}. Runs as root of the
+# populate.sh BASE.tar KEY WORK SIZE - from a plain root to WORK/out/{vm.img,vmlinuz,initrd}. Runs as root of the
 # root's files (see as_root in image.sh); needs no loop device.
 set -euo pipefail
 
@@ -15,10 +15,13 @@ tar -xf "$base" -C "$root" --numeric-owner --exclude='./dev/*'
 
 # --- files of the rig
 cp -r "$here/guest/." "$root/"
-install -D -m 600 "$key" "$root/root/.ssh/authorized_keys"
+# Root of one guest may log in to the other.
+install -D -m 600 "$key.pub" "$root/root/.ssh/authorized_keys"
+install -m 600 "$key" "$root/root/.ssh/id_ed25519"
 chmod 700 "$root/root/.ssh"
+printf 'Host host-*\n\tStrictHostKeyChecking no\n\tUserKnownHostsFile /dev/null\n\tLogLevel ERROR\n' >"$root/root/.ssh/config"
 echo rig >"$root/etc/hostname"
-printf '127.0.0.1 localhost rig\n' >"$root/etc/hosts"
+printf '127.0.0.1 localhost rig\n10.77.0.1 host-1\n10.77.0.2 host-2\n' >"$root/etc/hosts"
 # A fixed id: an empty one makes systemd apply all presets on each boot of the pristine image.
 echo 5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a >"$root/etc/machine-id"
 printf '/dev/vda / ext4 rw,noatime 0 1\n' >"$root/etc/fstab"
@@ -52,4 +55,4 @@ touch "$root/etc/.updated" "$root/var/.updated"
 cp "$root/boot/vmlinuz-$kernel" "$work/out/vmlinuz"
 cp "$root/boot/initrd.img-$kernel" "$work/out/initrd"
 chmod 644 "$work/out/vmlinuz" "$work/out/initrd"
-mke2fs -qF -t ext4 -O ^has_journal -L rig -d "$root" "$work/out/vm.img" "$size"
+mke2fs -qF -t ext4 -L rig -d "$root" "$work/out/vm.img" "$size"

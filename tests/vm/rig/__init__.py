@@ -6,6 +6,7 @@ A case imports what it needs from here; README.md shows how one is written.
 from rig.domain import domain_xml, mdev_xml
 from rig.errors import CommandFailed, DeadlinePassed, RigError, Skip
 from rig.gpus import A2, M60, Gpus, node_name
+from rig.pair import SHARED
 from rig.vm import Vm
 from rig.wait import until
 
@@ -16,6 +17,7 @@ __all__ = [
     "Gpus",
     "M60",
     "RigError",
+    "SHARED",
     "Skip",
     "Vm",
     "domain_xml",

@@ -73,3 +73,21 @@ class Daemon:
     def until_answers(self):
         """Waits until the daemon of the moment answers."""
         until("mdevirtd to answer", lambda: self.try_ctl("status").code == 0, timeout=180)
+
+    def until_idle(self):
+        """Waits until it answers and has no job under way: what it found at its start is settled then."""
+        self.until_answers()
+        until("all jobs to end", lambda: self.json("status")["jobs_running"] == 0, timeout=300)
+
+    def until_whole(self):
+        """Waits until it is idle; then books, devices and domains must agree. Returns the names of the instances."""
+        self.until_idle()
+        instances = self.instances()
+        claims = [claim for instance in instances for claim in instance["claims"]]
+        names = sorted(instance["name"] for instance in instances)
+        running = sorted(i["name"] for i in instances for c in i["claims"] if c["state"] == "in-use")
+        assert sorted(claim["uuid"] for claim in claims) == self.vm.gpus.mdevs(), instances
+        assert sorted(self.vm.run("virsh list --all --name").split()) == names, instances
+        assert sorted(self.vm.run("virsh list --name").split()) == running, instances
+        assert {claim["state"] for claim in claims} <= {"in-use", "parked", "ready"}, instances
+        return names

@@ -11,7 +11,7 @@ _DOMAIN = """<domain type='qemu'{namespace}>
   <devices>
     <controller type='usb' model='none'/>
     <memballoon model='none'/>
-{hostdevs}  </devices>
+{disk}{hostdevs}  </devices>
 {override}</domain>
 """
 
@@ -24,6 +24,13 @@ _MDEV_HOSTDEV = """    <hostdev mode='subsystem' type='mdev' model='vfio-pci'>
 _VF_HOSTDEV = """    <hostdev mode='subsystem' type='pci' managed='no'>
       <source><address domain='0x{0}' bus='0x{1}' slot='0x{2}' function='0x{3}'/></source>
     </hostdev>
+"""
+
+_DISK = """    <disk type='block' device='disk'>
+      <driver name='qemu' type='raw' cache='none'/>
+      <source dev='{disk}'/>
+      <target dev='vda' bus='virtio'/>
+    </disk>
 """
 
 _NAMESPACE = " xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'"
@@ -44,8 +51,8 @@ _MDEV = """<device>
 """
 
 
-def domain_xml(name, mdevs=(), vfs=(), uuid="", memory_mib=48, migratable=False):
-    """A domain without disks that runs under TCG and does nothing, with mdevs by UUID and VFs by address."""
+def domain_xml(name, mdevs=(), vfs=(), uuid="", memory_mib=48, migratable=False, disk=""):
+    """A domain that runs under TCG and does nothing, with mdevs by UUID, VFs by address and, if wanted, a block device."""
     hostdevs = "".join(_MDEV_HOSTDEV.format(uuid=mdev, number=number) for number, mdev in enumerate(mdevs))
     hostdevs += "".join(_VF_HOSTDEV.format(*re.split("[:.]", vf)) for vf in vfs)
     override = "".join(_MIGRATABLE.format(number=number) for number in range(len(mdevs))) if migratable else ""
@@ -54,6 +61,7 @@ def domain_xml(name, mdevs=(), vfs=(), uuid="", memory_mib=48, migratable=False)
         namespace=_NAMESPACE if override else "",
         uuid=f"<uuid>{uuid}</uuid>" if uuid else "",
         memory_mib=memory_mib,
+        disk=_DISK.format(disk=disk) if disk else "",
         hostdevs=hostdevs,
         override=f"  <qemu:override>\n{override}  </qemu:override>\n" if override else "",
     )

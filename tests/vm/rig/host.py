@@ -16,6 +16,7 @@ KEPT_LOGS = 10
 
 _PROGRAMS = {
     "qemu-system-x86_64": "qemu-system-x86",
+    "qemu-img": "qemu-utils",
     "mmdebstrap": "mmdebstrap",
     "mke2fs": "e2fsprogs",
     "ssh": "openssh-client",
@@ -32,9 +33,10 @@ def check_prerequisites():
         raise RigError("missing on this host; install: apt-get install " + " ".join(sorted(missing)))
 
 
-def build_image():
-    """The directory of the VM image, made now if the cache has none for this recipe."""
-    done = subprocess.run([HERE / "image.sh"], stdout=subprocess.PIPE, text=True)
+def build_image(suite):
+    """The directory of the VM image of a Debian release, made now if the cache has none for this recipe."""
+    environment = os.environ | {"RIG_SUITE": suite}
+    done = subprocess.run([HERE / "image.sh"], stdout=subprocess.PIPE, text=True, env=environment)
     if done.returncode:
         raise RigError(f"image.sh failed with code {done.returncode}")
     return Path(done.stdout.strip())

@@ -23,11 +23,17 @@ CARDS = [
 ]  # fmt: skip
 
 
-def free_port():
+def free_port(kind=socket.SOCK_STREAM):
     """A port of 127.0.0.1 that nobody has at the moment."""
-    with socket.socket() as probe:
+    with socket.socket(type=kind) as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+def make_disk(image, disk):
+    """A disk that starts as a copy of the image and outlives the QEMU that writes it."""
+    backing = f"backing_file={image / 'vm.img'},backing_fmt=raw"
+    subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", "-o", backing, str(disk)], check=True)
 
 
 def _die_with_parent():
@@ -36,14 +42,14 @@ def _die_with_parent():
 
 
 class Qemu:
-    """A running VM of `image` (see image.sh). `serial_log` receives its console."""
+    """A running VM of `image` (see image.sh) on `disk`. `serial_log` receives its console."""
 
-    def __init__(self, image, serial_log, uuid, extra=()):
+    def __init__(self, image, disk, serial_log, uuid, hostname="rig", extra=()):
         self.port = free_port()
         self.log = serial_log
-        self._errors = open(serial_log.with_suffix(".qemu.log"), "w", encoding="utf-8")
+        self._errors = open(serial_log.with_suffix(".qemu.log"), "a", encoding="utf-8")
         self._process = subprocess.Popen(
-            self._command(image, uuid) + list(extra),
+            self._command(image, disk, uuid, hostname) + list(extra),
             stdin=subprocess.DEVNULL,
             stdout=self._errors,
             stderr=self._errors,
@@ -51,7 +57,7 @@ class Qemu:
             preexec_fn=_die_with_parent,
         )
 
-    def _command(self, image, uuid):
+    def _command(self, image, disk, uuid, hostname):
         # /dev/kvm may exist and still not work; TCG works everywhere and is what the deadlines are made for.
         # The CPU stays as it is: with "max,-svm,-vmx" the guest's mounts came to nothing, each time.
         return [
@@ -59,12 +65,14 @@ class Qemu:
             "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", str(MEMORY_MIB),
             "-uuid", uuid,
             "-kernel", str(image / "vmlinuz"), "-initrd", str(image / "initrd"),
-            "-append", "root=/dev/vda rw console=ttyS0 quiet mitigations=off systemd.ssh_auto=no",
-            "-drive", f"file={image / 'vm.img'},if=none,id=root,format=raw,snapshot=on",
+            "-append", "root=/dev/vda rw console=ttyS0 quiet mitigations=off systemd.ssh_auto=no "
+            f"systemd.hostname={hostname}",
+            # Unsafe is what the host may lose; should QEMU alone be killed, what the guest has flushed is in the file.
+            "-drive", f"file={disk},if=none,id=root,format=qcow2,cache=unsafe",
             "-device", "virtio-blk-pci,drive=root",
             "-netdev", f"user,id=user,restrict=on,hostfwd=tcp:127.0.0.1:{self.port}-:22",
             "-device", "virtio-net-pci,netdev=user,mac=52:54:00:12:34:56",
-            "-serial", f"file:{self.log}",
+            "-chardev", f"file,id=console,path={self.log},append=on", "-serial", "chardev:console",
             *CARDS,
         ]  # fmt: skip
 
@@ -79,6 +87,12 @@ class Qemu:
             self._errors.flush()
             said = self.log.with_suffix(".qemu.log").read_text(encoding="utf-8", errors="replace")
             raise RigError(f"QEMU ended with code {self._process.returncode}: {said.strip()[-800:]}")
+
+    def cut(self):
+        """The power is cut: nothing is written, nobody is told."""
+        self._process.kill()
+        self._process.wait()
+        self._errors.close()
 
     def end(self):
         """Ends the process and waits for it. Harmless if it has ended."""

@@ -9,7 +9,7 @@ from rig import host
 from rig.daemon import Daemon
 from rig.errors import RigError
 from rig.gpus import Gpus
-from rig.qemu import Qemu
+from rig.qemu import Qemu, make_disk
 from rig.ssh import Ssh
 from rig.wait import until
 
@@ -21,20 +21,29 @@ COMMAND_TIMEOUT = 240
 class Vm:
     """One guest. Use it as a context manager: QEMU ends with the block, whatever happens in it.
 
-    `number` tells guests of one run apart (UUID, log names); `extra` are further QEMU arguments.
+    `number` tells guests of one run apart (UUID, log names); `hostname` and `extra`, further QEMU arguments, are for guests
+    that know each other.
     """
 
-    def __init__(self, image, logs, number=1, extra=()):
+    def __init__(self, image, logs, number=1, hostname="rig", extra=()):
         self.image = image
         self.logs = logs
         self.name = f"vm{number}"
-        uuid = f"52544d45-0000-4000-8000-{number:012d}"  # libvirt takes it for the host's identity
-        self._started = time.monotonic()
-        self.qemu = Qemu(image, logs / f"{self.name}.serial.log", uuid, extra)
-        self.ssh = Ssh(self.qemu.port, image / "id_rig")
-        self.gpus = Gpus(self)
+        self.hostname = hostname
+        self._uuid = f"52544d45-0000-4000-8000-{number:012d}"  # libvirt takes it for the host's identity
+        self._extra = list(extra)
+        self._disk = logs / f"{self.name}.qcow2"
+        make_disk(image, self._disk)
+        self._power_on()
         self.daemon = Daemon(self)
         self.has_package = False
+
+    def _power_on(self):
+        self._started = time.monotonic()
+        log = self.logs / f"{self.name}.serial.log"
+        self.qemu = Qemu(self.image, self._disk, log, self._uuid, self.hostname, self._extra)
+        self.ssh = Ssh(self.qemu.port, self.image / "id_rig")
+        self.gpus = Gpus(self)
 
     def __enter__(self):
         try:
@@ -51,6 +60,17 @@ class Vm:
         """Ends ssh and QEMU."""
         self.ssh.close()
         self.qemu.end()
+        self._disk.unlink(missing_ok=True)
+
+    def cut_power(self):
+        """Takes the guest's power away, whatever it is at."""
+        self.qemu.cut()
+        self.ssh.close()
+
+    def power_on(self):
+        """Starts the guest again after `cut_power`, and waits until it is up."""
+        self._power_on()
+        self.wait_boot()
 
     def wait_boot(self):
         """Waits until the guest is up; returns the seconds since the start of QEMU."""
