@@ -68,7 +68,7 @@ demo: deps-build deps-demo ## the main job on a simulated host with two GPUs; en
 check: deps-build deps-check check-format check-scripts check-lint check-docs check-package check-tests ## everything quick
 
 .PHONY: test
-test: check check-long vm ## everything
+test: check check-long histories vm ## everything
 
 .PHONY: check-format
 check-format:

@@ -33,6 +33,10 @@ pub enum Verb {
     Finish,
     Confirm,
     Revert,
+    /// To the other host from the document alone, the guest being off for good here.
+    Evacuate,
+    /// What is left of it on the host that it was evacuated from.
+    Forget,
     Restore,
 }
 
@@ -153,6 +157,7 @@ fn verb() -> impl Strategy<Value = Verb> {
         2 => Just(V::Detach),
         3 => new_flavor().prop_map(V::Resize),
         7 => select(&[V::Leave, V::Arrive, V::Finish, V::Confirm, V::Revert][..]),
+        2 => select(&[V::Evacuate, V::Forget][..]),
     ]
 }
 

@@ -130,7 +130,7 @@ fn instance(pair: &Pair, host: usize, vm: usize, now: &Picture) -> Vec<String> {
 fn one_home(pair: &mut Pair, vm: usize, name: &str) {
     let [a, b] = stands(pair, vm);
     if let (Some(a), Some(b)) = (a, b)
-        && a.leaves() == b.leaves()
+        && (a.leaves() || a.stale) == (b.leaves() || b.stale)
         && !pair.stuck.iter().any(|(_, it)| *it == vm)
     {
         pair.odds.push(format!("{name} is on both hosts: {a:?} and {b:?}"));

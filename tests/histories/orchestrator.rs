@@ -51,6 +51,8 @@ pub struct Stand {
     pub moving: Option<(MoveKind, MovePhase)>,
     pub busy: bool,
     pub owner: DomainOwner,
+    /// It was evacuated from here, and lives on the other host.
+    pub stale: bool,
 }
 
 impl Stand {
@@ -61,20 +63,28 @@ impl Stand {
 
 /// How it stands on both.
 pub fn stands(pair: &Pair, vm: usize) -> [Option<Stand>; 2] {
+    let is_on = |host: usize| pair.seats[host].world().service().store.books().instance(uuid(vm)).is_some();
+    let evacuated = |host| pair.evacuated.get(&vm) == Some(&host) && is_on(1 - host);
     [0, 1].map(|host| {
         let store = &pair.seats[host].world().service().store;
         let books = store.books();
         let instance = books.instance(uuid(vm))?;
         let moving = books.move_of(uuid(vm)).map(|m| (m.kind, m.phase));
-        Some(Stand { moving, busy: store.live_saga(uuid(vm)).unwrap().is_some(), owner: instance.owner })
+        let busy = store.live_saga(uuid(vm)).unwrap().is_some();
+        Some(Stand { moving, busy, owner: instance.owner, stale: evacuated(host) })
     })
+}
+
+fn arrival(pair: &Pair, from: usize, vm: usize, evacuate: bool) -> Option<PrepareRequest> {
+    let document = pair.seats[from].on(async |world| world.service().export_instance(VMS[vm]).await).ok()?;
+    Some(PrepareRequest { document, flavor: None, allow_type_change: false, evacuate, operation_id: None })
 }
 
 /// Which daemon is asked for what; `None` if the orchestrator knows better.
 pub fn resolve(pair: &Pair, vm: usize, verb: Verb, new_at: usize) -> Option<(usize, Asked)> {
     let all = stands(pair, vm);
     let with = |test: fn(Stand) -> bool| (0..2).find(|host| all[*host].is_some_and(test));
-    let home = with(|s| !s.leaves()).or_else(|| with(|_| true));
+    let home = with(|s| !s.leaves() && !s.stale).or_else(|| with(|_| true));
     let source = with(Stand::leaves);
     let target = with(|s| matches!(s.moving, Some((MoveKind::In, _))));
     let other = source.map(|host| 1 - host);
@@ -122,16 +132,19 @@ pub fn resolve(pair: &Pair, vm: usize, verb: Verb, new_at: usize) -> Option<(usi
         Verb::Leave => plain(OpKind::MigrateBegin),
         Verb::Arrive => {
             let source = source.filter(|host| all[*host].is_some_and(|s| !s.busy))?;
-            let document =
-                pair.seats[source].on(async |world| world.service().export_instance(VMS[vm]).await).ok()?;
-            let request = PrepareRequest {
-                document,
-                flavor: None,
-                allow_type_change: false,
-                evacuate: false,
-                operation_id: None,
-            };
-            Some((other?, Asked::Arrive(request)))
+            Some((other?, Asked::Arrive(arrival(pair, source, vm, false)?)))
+        }
+        Verb::Evacuate => {
+            let alone = all.iter().flatten().count() == 1;
+            let from =
+                home.filter(|host| alone && all[*host].is_some_and(|s| !s.busy && s.moving.is_none()))?;
+            Some((1 - from, Asked::Arrive(arrival(pair, from, vm, true)?)))
+        }
+        Verb::Forget => {
+            let old = with(|s| s.stale && !s.busy)?;
+            // Until it is confirmed there it may still come back to nothing.
+            let arrived = all[1 - old].is_some_and(|s| s.moving.is_none() && !s.busy);
+            at(old, OpKind::Destroy).filter(|_| arrived)
         }
         Verb::Finish => match (target, source) {
             (Some(target), Some(source)) if all[source].is_some_and(|s| !s.busy) => {

@@ -126,6 +126,8 @@ pub struct Pair {
     pub seats: [Seat; 2],
     /// What a revert has to bring back.
     olds: BTreeMap<(usize, usize), Core>,
+    /// The host that a VM was last evacuated from.
+    pub evacuated: BTreeMap<usize, usize>,
     pending: Vec<Pending>,
     /// Something may have happened for which an operator is needed.
     hard: bool,
@@ -139,6 +141,7 @@ impl Pair {
         Self {
             seats: ["a.xml", "b.xml"].map(Seat::new),
             olds: BTreeMap::new(),
+            evacuated: BTreeMap::new(),
             pending: Vec::new(),
             hard: false,
             stuck: Vec::new(),
@@ -198,22 +201,30 @@ impl Pair {
     fn turn(&mut self, vm: usize, on: bool) {
         let stands = crate::orchestrator::stands(self, vm);
         for host in 0..2 {
-            if stands[host].is_some_and(|s| !s.leaves()) {
-                self.seats[host].on(async |world| {
-                    let saved = world.sim.is_saved(uuid(vm)).await.unwrap_or(true);
-                    // Whether libvirt does it is its own affair.
-                    let _ = match on {
-                        true if saved => Ok(()),
-                        true => world.sim.start(uuid(vm)).await,
-                        false => world.sim.stop(uuid(vm)).await,
-                    };
-                });
+            if stands[host].is_some_and(|s| !s.leaves() && !s.stale) {
+                self.turn_on(host, vm, on);
             }
         }
     }
 
+    fn turn_on(&mut self, host: usize, vm: usize, on: bool) {
+        self.seats[host].on(async |world| {
+            let saved = world.sim.is_saved(uuid(vm)).await.unwrap_or(true);
+            // Whether libvirt does it is its own affair.
+            let _ = match on {
+                true if saved => Ok(()),
+                true => world.sim.start(uuid(vm)).await,
+                false => world.sim.stop(uuid(vm)).await,
+            };
+        });
+    }
+
     fn ask(&mut self, vm: usize, verb: Verb, new_at: usize, trouble: Trouble) {
         let Some((host, asked)) = resolve(self, vm, verb, new_at) else { return };
+        if verb == Verb::Evacuate {
+            self.evacuated.insert(vm, 1 - host);
+            self.turn_on(1 - host, vm, false);
+        }
         let before = self.core(host, vm);
         let seat = &mut self.seats[host];
         let faults = seat.world().sim.faults();
