@@ -29,7 +29,6 @@ mod run;
 #[path = "world/mod.rs"]
 mod world;
 
-use proptest::collection::vec;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
 use act::{Act, Kinds};
@@ -49,7 +48,7 @@ fn tell(share: u8, kinds: Kinds) {
     seed[..4].copy_from_slice(&number("MDEVIRT_SEED", 0).to_le_bytes());
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 300, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed));
-    let told = runner.run(&vec(act::any(kinds), 6..=12), |acts| {
+    let told = runner.run(&act::history(kinds), |acts| {
         let odds = Pair::new().tell(&acts);
         if odds.is_empty() {
             return Ok(());

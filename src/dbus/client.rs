@@ -15,8 +15,8 @@ use super::proxy::ManagerProxy;
 use super::{options, path};
 use crate::model::{DisplayWish, Fault, FaultKind, Finding, InventoryRecord, Job, JobId, OpKind};
 use crate::service::api::{
-    AcceptRequest, ClaimRequest, DeviceView, InstanceView, LockView, Operate, OperateWith, PlanView,
-    PrepareRequest, ReconcileView, SpawnRequest, SpawnResult, StatusView, TraitCheck, TraitView,
+    AcceptRequest, ClaimRequest, DeviceView, HookCall, InstanceView, LockView, Operate, OperateWith,
+    PlanView, PrepareRequest, ReconcileView, SpawnRequest, SpawnResult, StatusView, TraitCheck, TraitView,
 };
 
 /// A connection to the daemon. The daemon itself need not be there until a call is made.
@@ -218,6 +218,15 @@ impl Client {
     ) -> Result<String, Fault> {
         let options = Map::from_iter([("display".to_owned(), json!(display))]);
         Ok(self.manager.render_domain(instance, options::domain_xml(xml)?, sent(&options)?).await?)
+    }
+
+    /// What libvirt's qemu hook is to print.
+    ///
+    /// # Errors
+    /// Why the guest must not start.
+    pub async fn hook(&self, call: &HookCall) -> Result<String, Fault> {
+        let HookCall { name, operation, sub_operation, extra, domain_xml } = call;
+        Ok(self.manager.hook(name, operation, sub_operation, extra, options::domain_xml(domain_xml)?).await?)
     }
 
     /// Has the configuration read again; its warnings.

@@ -225,6 +225,14 @@ impl Manager {
         Ok(clean(&self.service.render_domain(instance, xml, display).await?))
     }
 
+    /// For libvirt's qemu hook: what it prints, the domain's XML with other devices or nothing. An error refuses the start.
+    #[zbus(out_args("domain_xml"))]
+    async fn hook(&self, name: &str, operation: &str, sub_operation: &str, extra: &str, xml: &str, #[zbus(header)] header: Header<'_>) -> Result<String> {
+        let call = options::hook_call([name, operation, sub_operation, extra], xml)?;
+        self.authority.check(&header).await?;
+        Ok(self.service.hook(call).await?)
+    }
+
     /// One record per provider with a total above 0; keys as in `inventory --json`.
     #[zbus(out_args("records"))]
     async fn inventory(&self) -> Result<Vec<Record>> {

@@ -8,7 +8,9 @@ use crate::catalog::{Export, Verdict, verify};
 use crate::config::MAX_FILE_BYTES;
 use crate::model::{DisplayWish, Fault, FaultKind, InvalidName, OpKind};
 pub use crate::plan::handover::MAX_HANDOVER_BYTES;
-use crate::service::api::{AcceptRequest, ClaimRequest, Operate, OperateWith, PrepareRequest, SpawnRequest};
+use crate::service::api::{
+    AcceptRequest, ClaimRequest, HookCall, Operate, OperateWith, PrepareRequest, SpawnRequest,
+};
 pub use crate::xml::MAX_BYTES as MAX_DOMAIN_XML_BYTES;
 
 /// Everything but the domain XML and a configuration.
@@ -101,6 +103,24 @@ pub fn prepare_request(record: &Record) -> Result<PrepareRequest, Fault> {
 /// `InvalidRequest` naming the key.
 pub fn display(record: &Record) -> Result<DisplayWish, Fault> {
     Options::read(record, &["display"])?.display()
+}
+
+/// The arguments of `Hook`: those of libvirt's hook, and the domain that it gets.
+///
+/// # Errors
+/// `InvalidRequest` naming the argument; `InvalidDomainXml` for a domain XML over [`MAX_DOMAIN_XML_BYTES`].
+pub fn hook_call([name, operation, sub_operation, extra]: [&str; 4], xml: &str) -> Result<HookCall, Fault> {
+    instance(name)?;
+    for (key, text) in [("operation", operation), ("sub_operation", sub_operation), ("extra", extra)] {
+        check_length(key, text)?;
+    }
+    Ok(HookCall {
+        name: name.to_owned(),
+        operation: operation.to_owned(),
+        sub_operation: sub_operation.to_owned(),
+        extra: extra.to_owned(),
+        domain_xml: domain_xml(xml)?.to_owned(),
+    })
 }
 
 /// The options of `Reconcile`.

@@ -6,9 +6,11 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 
+mod hook;
 mod traits;
 mod upkeep;
 
+pub use self::hook::HookCall;
 pub use self::traits::{
     AcceptRequest, CheckDifference, HistoryLine, LeftOut, LocalType, LockView, PlanChange, PlanView,
     TraitCheck, TraitView,
@@ -347,6 +349,8 @@ pub trait UseCases: Send + Sync + Debug {
         domain_xml: &str,
         display: DisplayWish,
     ) -> Result<String, Fault>;
+    /// What libvirt's qemu hook is to print: the domain's XML with other devices, or nothing. A fault refuses the start.
+    async fn hook(&self, call: HookCall) -> Result<String, Fault>;
     /// Parents with types and devices.
     async fn devices(&self) -> Result<Vec<DeviceView>, Fault>;
     /// One record per provider with a total above 0.

@@ -10,6 +10,7 @@ pub mod api;
 mod book;
 mod definitions;
 mod follow;
+mod hook;
 mod hostdevs;
 mod jobs;
 mod knowledge;

@@ -5,9 +5,9 @@ use tokio::sync::broadcast;
 
 use super::Service;
 use super::api::{
-    AcceptRequest, Accepted, Change, ClaimRequest, DeviceView, InstanceView, LockView, MdevView, Operate,
-    PlanView, PrepareRequest, ReconcileView, SpawnRequest, SpawnResult, StatusView, TraitCheck, TraitView,
-    UseCases,
+    AcceptRequest, Accepted, Change, ClaimRequest, DeviceView, HookCall, InstanceView, LockView, MdevView,
+    Operate, PlanView, PrepareRequest, ReconcileView, SpawnRequest, SpawnResult, StatusView, TraitCheck,
+    TraitView, UseCases,
 };
 use super::observe::{Observation, Usage};
 use super::views;
@@ -52,6 +52,10 @@ impl UseCases for Service {
         let instance = self.instance(instance)?;
         let claims: Vec<Claim> = self.store.books().claims_of(instance.uuid).cloned().collect();
         self.write_hostdevs(domain_xml, Some(instance.uuid), &claims, display)
+    }
+
+    async fn hook(&self, call: HookCall) -> Result<String, Fault> {
+        self.answer_hook(call).await
     }
 
     async fn devices(&self) -> Result<Vec<DeviceView>, Fault> {

@@ -7,9 +7,9 @@ use mdevirt::model::{
     DisplayWish, Fault, FaultKind, Finding, InstanceUuid, InventoryRecord, Job, JobId, OpKind, SagaState,
 };
 use mdevirt::service::api::{
-    AcceptRequest, Accepted, Change, ClaimRequest, DeviceView, InstanceView, LockView, Operate, OperateWith,
-    PlanView, PrepareRequest, ReconcileView, SpawnRequest, SpawnResult, StatusView, TraitCheck, TraitView,
-    UseCases,
+    AcceptRequest, Accepted, Change, ClaimRequest, DeviceView, HookCall, InstanceView, LockView, Operate,
+    OperateWith, PlanView, PrepareRequest, ReconcileView, SpawnRequest, SpawnResult, StatusView, TraitCheck,
+    TraitView, UseCases,
 };
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
@@ -205,6 +205,12 @@ impl UseCases for Fake {
     async fn claim(&self, request: ClaimRequest) -> Result<Accepted, Fault> {
         self.ask(format!("claim {}", serde_json::to_string(&request).expect("json")))?;
         self.accept(OpKind::Claim, request.operation_id, json!({ "devices": [sample::claim()] }))
+    }
+
+    async fn hook(&self, call: HookCall) -> Result<String, Fault> {
+        let HookCall { name, operation, sub_operation, extra, domain_xml } = call;
+        self.ask(format!("hook {name:?} {operation} {sub_operation} {extra} {domain_xml:?}"))?;
+        Ok(domain_xml.replace("before", "after"))
     }
 
     async fn render_domain(

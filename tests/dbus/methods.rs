@@ -44,6 +44,8 @@ async fn verbs_hand_over_their_arguments() {
     manager.release(INSTANCE, record(&json!({}))).await.unwrap();
     let xml = manager.render_domain("web-01", "<domain/>", record(&json!({"display": "on"}))).await.unwrap();
     assert_eq!(xml, "<!-- rendered --><domain/>");
+    let hooked = manager.hook("web-01", "migrate", "begin", "-", "<domain>before</domain>").await.unwrap();
+    assert_eq!(hooked, "<domain>after</domain>");
     let asked = service.world().asked.clone();
     let asked: Vec<&str> = asked.iter().map(String::as_str).collect();
     assert_eq!(
@@ -57,6 +59,7 @@ async fn verbs_hand_over_their_arguments() {
             r#"claim {"instance":"11111111-2222-4333-8444-555555555555","name":"n","flavor":"f","operation_id":null}"#,
             r#"release "11111111-2222-4333-8444-555555555555" None"#,
             r#"render "web-01" 9 On"#,
+            r#"hook "web-01" migrate begin - "<domain>before</domain>""#,
         ]
     );
 }

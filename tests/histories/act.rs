@@ -1,5 +1,6 @@
 //! What may happen in a history, small enough to be read.
 
+use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -29,7 +30,8 @@ pub enum Verb {
     Leave,
     /// Prepared on the other host.
     Arrive,
-    /// On with whatever move it is in.
+    /// The next one of whatever way it is on.
+    Onward,
     Finish,
     Confirm,
     Revert,
@@ -148,7 +150,7 @@ fn new_flavor() -> impl Strategy<Value = Flavor> {
 fn verb() -> impl Strategy<Value = Verb> {
     use Verb as V;
     prop_oneof![
-        6 => flavor().prop_map(V::Spawn),
+        3 => flavor().prop_map(V::Spawn),
         1 => flavor().prop_map(V::Claim),
         2 => Just(V::Destroy),
         6 => select(&[V::Start, V::Stop, V::Reboot, V::Suspend, V::Resume, V::Restore][..]),
@@ -156,6 +158,7 @@ fn verb() -> impl Strategy<Value = Verb> {
         2 => flavor().prop_map(V::Attach),
         2 => Just(V::Detach),
         3 => new_flavor().prop_map(V::Resize),
+        8 => Just(V::Onward),
         7 => select(&[V::Leave, V::Arrive, V::Finish, V::Confirm, V::Revert][..]),
         2 => select(&[V::Evacuate, V::Forget][..]),
     ]
@@ -182,9 +185,19 @@ fn trouble(kinds: Kinds) -> BoxedStrategy<Trouble> {
     }
 }
 
-/// Any act.
-pub fn any(kinds: Kinds) -> impl Strategy<Value = Act> {
-    let vm = || 0..VMS.len();
+/// Acts, of which most have something to act on: there is a VM at first, and it is asked for most of what follows.
+pub fn history(kinds: Kinds) -> impl Strategy<Value = Vec<Act>> {
+    let first = (flavor(), 0..HOSTS, trouble(kinds)).prop_map(|(flavor, host, trouble)| Act::Ask {
+        vm: 0,
+        verb: Verb::Spawn(flavor),
+        host,
+        trouble,
+    });
+    (first, vec(any(kinds), 5..=11)).prop_map(|(first, rest)| [vec![first], rest].concat())
+}
+
+fn any(kinds: Kinds) -> impl Strategy<Value = Act> {
+    let vm = || prop_oneof![5 => Just(0), 2 => Just(1), 1 => Just(2)];
     let host = || 0..HOSTS;
     let card = || 0x81u8..=0x83;
     let ask = (vm(), verb(), host(), trouble(kinds)).prop_map(|(vm, verb, host, trouble)| Act::Ask {

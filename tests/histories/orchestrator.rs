@@ -75,6 +75,22 @@ pub fn stands(pair: &Pair, vm: usize) -> [Option<Stand>; 2] {
     })
 }
 
+/// The next operation of the way that the instance is on; `None` if it is on none.
+fn onward(all: &[Option<Stand>; 2]) -> Option<Verb> {
+    let moves = || all.iter().flatten().filter_map(|s| s.moving);
+    let prepared = |phase| if phase == MovePhase::Prepared { Verb::Finish } else { Verb::Confirm };
+    if let Some((_, phase)) = moves().find(|(kind, _)| *kind == MoveKind::In) {
+        return Some(prepared(phase));
+    }
+    match moves().next() {
+        Some((MoveKind::Out, _)) if all.iter().flatten().count() > 1 => Some(Verb::Confirm),
+        Some((MoveKind::Out, _)) => Some(Verb::Arrive),
+        Some((MoveKind::Rescue, _)) => Some(Verb::Unrescue),
+        Some((MoveKind::Resize | MoveKind::In, phase)) => Some(prepared(phase)),
+        None => all.iter().flatten().any(|s| s.stale).then_some(Verb::Forget),
+    }
+}
+
 fn arrival(pair: &Pair, from: usize, vm: usize, evacuate: bool) -> Option<PrepareRequest> {
     let document = pair.seats[from].on(async |world| world.service().export_instance(VMS[vm]).await).ok()?;
     Some(PrepareRequest { document, flavor: None, allow_type_change: false, evacuate, operation_id: None })
@@ -99,6 +115,7 @@ pub fn resolve(pair: &Pair, vm: usize, verb: Verb, new_at: usize) -> Option<(usi
     let defined =
         |op, disk: &str| more(op, OperateWith { domain_xml: Some(xml(vm, disk)), ..Default::default() });
     match verb {
+        Verb::Onward => resolve(pair, vm, onward(&all)?, new_at),
         Verb::Spawn(flavor) => {
             let request = SpawnRequest { domain_xml: xml(vm, "first"), ..spawn_request("", flavor.text()) };
             Some((home.unwrap_or(new_at), Asked::Spawn(request)))
@@ -148,6 +165,9 @@ pub fn resolve(pair: &Pair, vm: usize, verb: Verb, new_at: usize) -> Option<(usi
         }
         Verb::Finish => match (target, source) {
             (Some(target), Some(source)) if all[source].is_some_and(|s| !s.busy) => {
+                at(target, OpKind::MigrateFinish)
+            }
+            (Some(target), None) if all[1 - target].is_some_and(|s| s.stale) => {
                 at(target, OpKind::MigrateFinish)
             }
             (Some(_), _) => None,

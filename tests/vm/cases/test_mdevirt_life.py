@@ -88,6 +88,10 @@ def test_suspend_keeps_a_device_that_can_be_saved(vm):
         vm.run(f"rm -rf {TEMPLATES}")
 
 
+# QEMU 7.2 speaks the first VFIO migration protocol, which the kernel has not had since 5.18: nothing can be saved there.
+test_suspend_keeps_a_device_that_can_be_saved.suites = ("trixie",)
+
+
 def test_a_guest_that_does_not_let_go_is_not_suspended(vm):
     """Nothing runs in the guest, so nothing answers the request to release the device."""
     uuid = spawned(vm)

@@ -6,7 +6,7 @@ A case file is cases/test_THEME.py; each function test_*(vm) in it is one test. 
   NEEDS_PACKAGE = True                the project's package is installed first; such files run after the others
   OWN_VM = True                       the file gets a guest of its own, for what cannot be undone
   PAIR = True                         its tests are test_*(one, two): two guests on one wire, of their own
-  SUITES = ("trixie", "bookworm")     Debian releases that it runs on (default trixie)
+  SUITES = ("trixie", "bookworm")     Debian releases that it runs on (default trixie); `test_x.suites` for those of one test
 """
 
 import importlib.util
@@ -44,7 +44,7 @@ def _load(path, text):
         tests = [
             (f"{path.stem.removeprefix('test_')}.{name.removeprefix('test_')}@{suite}", function)
             for name, function in vars(module).items()
-            if name.startswith("test_") and callable(function)
+            if name.startswith("test_") and callable(function) and suite in getattr(function, "suites", (suite,))
         ]
         yield CaseFile(
             suite,
