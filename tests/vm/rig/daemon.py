@@ -85,7 +85,7 @@ class Daemon:
         instances = self.instances()
         claims = [claim for instance in instances for claim in instance["claims"]]
         names = sorted(instance["name"] for instance in instances)
-        running = sorted(i["name"] for i in instances for c in i["claims"] if c["state"] == "in-use")
+        running = sorted({i["name"] for i in instances for c in i["claims"] if c["state"] == "in-use"})
         assert sorted(claim["uuid"] for claim in claims) == self.vm.gpus.mdevs(), instances
         assert sorted(self.vm.run("virsh list --all --name").split()) == names, instances
         assert sorted(self.vm.run("virsh list --name").split()) == running, instances
