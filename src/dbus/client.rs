@@ -225,8 +225,9 @@ impl Client {
     /// # Errors
     /// Why the guest must not start.
     pub async fn hook(&self, call: &HookCall) -> Result<String, Fault> {
-        let HookCall { name, operation, sub_operation, extra, domain_xml } = call;
-        Ok(self.manager.hook(name, operation, sub_operation, extra, options::domain_xml(domain_xml)?).await?)
+        let HookCall { name, operation, sub_operation, extra, domain_xml } = call.clone();
+        let arguments = vec![name, operation, sub_operation, extra];
+        Ok(self.manager.hook(arguments, options::domain_xml(&domain_xml)?).await?)
     }
 
     /// Has the configuration read again; its warnings.

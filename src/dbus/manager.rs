@@ -225,10 +225,11 @@ impl Manager {
         Ok(clean(&self.service.render_domain(instance, xml, display).await?))
     }
 
-    /// For libvirt's qemu hook: what it prints, the domain's XML with other devices or nothing. An error refuses the start.
+    /// For libvirt's qemu hook, with its arguments and input: what it prints, the domain's XML with other devices or nothing. An
+    /// error refuses the start.
     #[zbus(out_args("domain_xml"))]
-    async fn hook(&self, name: &str, operation: &str, sub_operation: &str, extra: &str, xml: &str, #[zbus(header)] header: Header<'_>) -> Result<String> {
-        let call = options::hook_call([name, operation, sub_operation, extra], xml)?;
+    async fn hook(&self, arguments: Vec<String>, xml: &str, #[zbus(header)] header: Header<'_>) -> Result<String> {
+        let call = options::hook_call(&arguments, xml)?;
         self.authority.check(&header).await?;
         Ok(self.service.hook(call).await?)
     }

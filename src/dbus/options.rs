@@ -109,16 +109,19 @@ pub fn display(record: &Record) -> Result<DisplayWish, Fault> {
 ///
 /// # Errors
 /// `InvalidRequest` naming the argument; `InvalidDomainXml` for a domain XML over [`MAX_DOMAIN_XML_BYTES`].
-pub fn hook_call([name, operation, sub_operation, extra]: [&str; 4], xml: &str) -> Result<HookCall, Fault> {
+pub fn hook_call(arguments: &[String], xml: &str) -> Result<HookCall, Fault> {
+    let [name, operation, sub_operation, extra] = arguments else {
+        return Err(invalid(format!("arguments: expected the 4 of a hook, got {}", arguments.len())));
+    };
     instance(name)?;
-    for (key, text) in [("operation", operation), ("sub_operation", sub_operation), ("extra", extra)] {
+    for (key, text) in [("operation", operation), ("sub-operation", sub_operation), ("extra", extra)] {
         check_length(key, text)?;
     }
     Ok(HookCall {
-        name: name.to_owned(),
-        operation: operation.to_owned(),
-        sub_operation: sub_operation.to_owned(),
-        extra: extra.to_owned(),
+        name: name.clone(),
+        operation: operation.clone(),
+        sub_operation: sub_operation.clone(),
+        extra: extra.clone(),
         domain_xml: domain_xml(xml)?.to_owned(),
     })
 }

@@ -44,7 +44,10 @@ async fn verbs_hand_over_their_arguments() {
     manager.release(INSTANCE, record(&json!({}))).await.unwrap();
     let xml = manager.render_domain("web-01", "<domain/>", record(&json!({"display": "on"}))).await.unwrap();
     assert_eq!(xml, "<!-- rendered --><domain/>");
-    let hooked = manager.hook("web-01", "migrate", "begin", "-", "<domain>before</domain>").await.unwrap();
+    let hooked = manager
+        .hook(["web-01", "migrate", "begin", "-"].map(String::from).into(), "<domain>before</domain>")
+        .await
+        .unwrap();
     assert_eq!(hooked, "<domain>after</domain>");
     let asked = service.world().asked.clone();
     let asked: Vec<&str> = asked.iter().map(String::as_str).collect();
