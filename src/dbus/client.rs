@@ -1,5 +1,7 @@
 //! The client's side: typed calls over the generated proxy, and waiting for a job without polling.
 
+mod traits;
+
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
@@ -15,8 +17,8 @@ use super::proxy::ManagerProxy;
 use super::{options, path};
 use crate::model::{DisplayWish, Fault, FaultKind, Finding, InventoryRecord, Job, JobId, OpKind};
 use crate::service::api::{
-    AcceptRequest, ClaimRequest, DeviceView, HookCall, InstanceView, LockView, Operate, OperateWith,
-    PlanView, PrepareRequest, ReconcileView, SpawnRequest, SpawnResult, StatusView, TraitCheck, TraitView,
+    ClaimRequest, DeviceView, HookCall, InstanceView, Operate, OperateWith, PlanView, PrepareRequest,
+    ReconcileView, SpawnRequest, SpawnResult, StatusView,
 };
 
 /// A connection to the daemon. The daemon itself need not be there until a call is made.
@@ -262,48 +264,6 @@ impl Client {
     pub async fn plan(&self, config: Option<&str>) -> Result<PlanView, Fault> {
         let options = config.map(|text| ("config".to_owned(), json!(text))).into_iter().collect();
         one(self.manager.plan(sent(&options)?).await)
-    }
-
-    /// Every trait.
-    ///
-    /// # Errors
-    /// As [`Client::status`].
-    pub async fn traits(&self) -> Result<Vec<TraitView>, Fault> {
-        list(self.manager.traits().await)
-    }
-
-    /// Has the lock written.
-    ///
-    /// # Errors
-    /// `StoreUnavailable` if the file cannot be written.
-    pub async fn trait_lock(&self) -> Result<LockView, Fault> {
-        one(self.manager.trait_lock().await)
-    }
-
-    /// The host against its lock.
-    ///
-    /// # Errors
-    /// As [`Client::status`].
-    pub async fn trait_check(&self) -> Result<TraitCheck, Fault> {
-        one(self.manager.trait_check().await)
-    }
-
-    /// Takes another identity; the traits afterwards.
-    ///
-    /// # Errors
-    /// The refusal.
-    pub async fn trait_accept(&self, request: &AcceptRequest) -> Result<Vec<TraitView>, Fault> {
-        let mut options = Map::from_iter([("reason".to_owned(), json!(request.reason))]);
-        options.extend(request.parent.as_ref().map(|parent| ("parent".to_owned(), json!(parent))));
-        list(self.manager.trait_accept(&request.word, sent(&options)?).await)
-    }
-
-    /// The traits of this host as a document.
-    ///
-    /// # Errors
-    /// As [`Client::status`].
-    pub async fn trait_export(&self) -> Result<String, Fault> {
-        Ok(self.manager.trait_export().await?)
     }
 
     /// Events from now on: to be called before the call whose job is waited for.

@@ -16,6 +16,9 @@ const UNSAFE_DIR: &str = "src/host/libvirt/";
 /// A file of this many lines is too long to be read in one go.
 const LARGEST_FILE: usize = 400;
 
+/// An interface of D-Bus is one block of code.
+const INTERFACE: (&str, usize) = ("src/dbus/manager.rs", 480);
+
 /// The programs only call a room.
 const LARGEST_PROGRAM: usize = 40;
 
@@ -71,7 +74,11 @@ fn unsafe_of(file: &Source) -> Option<String> {
 
 /// Files that are too long.
 pub(crate) fn long_files(files: &[Source]) -> Vec<String> {
-    let limit = |path: &str| if path.starts_with("src/bin/") { LARGEST_PROGRAM } else { LARGEST_FILE };
+    let limit = |path: &str| match path {
+        _ if path == INTERFACE.0 => INTERFACE.1,
+        _ if path.starts_with("src/bin/") => LARGEST_PROGRAM,
+        _ => LARGEST_FILE,
+    };
     files
         .iter()
         .map(|file| (file, file.text.lines().count()))
