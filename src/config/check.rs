@@ -36,6 +36,7 @@ pub(super) fn check(layer: Layer, origin: &str, problems: &mut Problems) -> Chec
         automatic: layer.automatic.unwrap_or(fallback.automatic),
         packing: layer.packing.unwrap_or_default(),
         on_release: layer.on_release.unwrap_or_default(),
+        on_stop: layer.on_stop.unwrap_or_default(),
         restore_deadline_sec: layer.restore_deadline_sec.unwrap_or(fallback.restore_deadline_sec),
     };
     checker.without_addresses(&config);

@@ -8,7 +8,7 @@ use crate::text::{ConfigError, MAX_FILE_BYTES, Problems, Reader, Spot, Value, ty
 
 use super::layer::{Layer, TypeTable};
 use super::word::{absolute_path, libvirt_uri, trait_name};
-use super::{Automatic, OnRelease, Packing, Unlisted};
+use super::{Automatic, OnRelease, OnStop, Packing, Unlisted};
 
 /// Reads one file; what is wrong goes to `problems`.
 pub(super) fn read(text: &str, origin: &str, problems: &mut Problems) -> Layer {
@@ -32,7 +32,7 @@ fn section(reader: &mut Reader<'_>, name: &'static str, spot: &Spot, value: &Val
         "libvirt" => &["uri"],
         "devices" => &["enabled_mdev_types", "unlisted"],
         "traits" => &["file", "lock", "automatic"],
-        _ => &["packing", "on_release", "restore_deadline_sec"],
+        _ => &["packing", "on_release", "on_stop", "restore_deadline_sec"],
     };
     reader.keys(&Arc::from(name), table, known, |reader, spot, value| match spot.key {
         "uri" => layer.libvirt_uri = reader.read(&spot, value, libvirt_uri),
@@ -46,6 +46,7 @@ fn section(reader: &mut Reader<'_>, name: &'static str, spot: &Spot, value: &Val
         }
         "packing" => layer.packing = reader.word(&spot, value, Packing::ALL, Packing::as_str),
         "on_release" => layer.on_release = reader.word(&spot, value, OnRelease::ALL, OnRelease::as_str),
+        "on_stop" => layer.on_stop = reader.word(&spot, value, OnStop::ALL, OnStop::as_str),
         _ => layer.restore_deadline_sec = reader.number(&spot, value, 1),
     });
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::model::{ParentAddr, ResourceClass, TraitName};
 use crate::text::{At, Spot};
 
-use super::{Automatic, OnRelease, Packing, Unlisted};
+use super::{Automatic, OnRelease, OnStop, Packing, Unlisted};
 
 /// One file; what it does not say is `None`.
 #[derive(Debug, Default)]
@@ -19,6 +19,7 @@ pub(super) struct Layer {
     pub(super) automatic: Option<BTreeSet<Automatic>>,
     pub(super) packing: Option<Packing>,
     pub(super) on_release: Option<OnRelease>,
+    pub(super) on_stop: Option<OnStop>,
     pub(super) restore_deadline_sec: Option<u32>,
     /// By type, as the type is written.
     pub(super) types: BTreeMap<String, TypeTable>,
@@ -83,6 +84,7 @@ impl Layer {
             automatic: later.automatic.or(self.automatic),
             packing: later.packing.or(self.packing),
             on_release: later.on_release.or(self.on_release),
+            on_stop: later.on_stop.or(self.on_stop),
             restore_deadline_sec: later.restore_deadline_sec.or(self.restore_deadline_sec),
             types: self.types,
         }

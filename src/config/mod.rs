@@ -65,6 +65,8 @@ pub struct Config {
     pub packing: Packing,
     /// `[policy] on_release`.
     pub on_release: OnRelease,
+    /// `[policy] on_stop`.
+    pub on_stop: OnStop,
     /// `[policy] restore_deadline_sec`, in seconds, at least 1.
     pub restore_deadline_sec: u32,
 }
@@ -81,6 +83,7 @@ impl Default for Config {
             automatic: BTreeSet::from([Automatic::Capabilities]),
             packing: Packing::default(),
             on_release: OnRelease::default(),
+            on_stop: OnStop::default(),
             restore_deadline_sec: 300,
         }
     }
@@ -151,6 +154,18 @@ text_enum!(
         #[default]
         Remove = "remove",
         /// It stays, idle, for the next claim of that type on that parent.
+        Keep = "keep",
+    }
+);
+
+text_enum!(
+    /// What becomes of the devices of a libvirt user's own domain when it stops.
+    #[derive(Default)]
+    OnStop, "rule for domains that stop" {
+        /// They are given back; its next start gets others under the same UUIDs.
+        #[default]
+        Release = "release",
+        /// They stay booked for it.
         Keep = "keep",
     }
 );

@@ -18,9 +18,9 @@ pub fn to_toml(config: &Config) -> String {
     let lock = quoted(&config.traits_lock.to_string_lossy());
     let automatic = list(config.automatic.iter().map(|one| one.as_str()));
     out += &format!("\n[traits]\nfile = {file}\nlock = {lock}\nautomatic = {automatic}\n");
-    let Config { packing, on_release, restore_deadline_sec, .. } = config;
+    let Config { packing, on_release, on_stop, restore_deadline_sec, .. } = config;
     out += &format!("\n[policy]\npacking = \"{packing}\"\non_release = \"{on_release}\"\n");
-    out += &format!("restore_deadline_sec = {restore_deadline_sec}\n");
+    out += &format!("on_stop = \"{on_stop}\"\nrestore_deadline_sec = {restore_deadline_sec}\n");
     out
 }
 
@@ -63,7 +63,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::{Automatic, Loaded, OnRelease, Packing, parse};
+    use super::super::{Automatic, Loaded, OnRelease, OnStop, Packing, parse};
     use super::*;
     use crate::model::{ResourceClass, TraitName};
 
@@ -92,12 +92,12 @@ mod tests {
         let words = (
             prop::sample::select(Unlisted::ALL),
             prop::sample::select(Packing::ALL),
-            prop::sample::select(OnRelease::ALL),
+            (prop::sample::select(OnRelease::ALL), prop::sample::select(OnStop::ALL)),
             "/[a-z \"\\\\]{0,12}",
             prop::collection::btree_set(prop::sample::select(Automatic::ALL), 0..3),
         );
         (keys, addresses, prop::collection::vec(rule(), 5), words).prop_map(
-            |(keys, addresses, rules, (unlisted, packing, on_release, path, automatic))| {
+            |(keys, addresses, rules, (unlisted, packing, (on_release, on_stop), path, automatic))| {
                 let mut enabled: Vec<EnabledType> =
                     keys.into_iter().zip(rules).map(|(key, rule)| EnabledType { key, ..rule }).collect();
                 for (at, (domain, bus, slot, function)) in addresses.into_iter().enumerate() {
@@ -108,7 +108,8 @@ mod tests {
                     }
                 }
                 let traits_file = path.into();
-                Config { enabled, unlisted, packing, on_release, traits_file, automatic, ..Config::default() }
+                let policy = Config { packing, on_release, on_stop, ..Config::default() };
+                Config { enabled, unlisted, traits_file, automatic, ..policy }
             },
         )
     }
@@ -131,7 +132,7 @@ mod tests {
             "[libvirt]\nuri = \"qemu:///system\"\n\n[devices]\nenabled_mdev_types = []\nunlisted = \"first\"\n\n\
              [traits]\nfile = \"/etc/mdevirt/traits.toml\"\nlock = \"/etc/mdevirt/traits.lock\"\n\
              automatic = [\"capabilities\"]\n\n\
-             [policy]\npacking = \"breadth\"\non_release = \"remove\"\nrestore_deadline_sec = 300\n",
+             [policy]\npacking = \"breadth\"\non_release = \"remove\"\non_stop = \"release\"\nrestore_deadline_sec = 300\n",
         );
     }
 }

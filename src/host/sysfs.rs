@@ -5,8 +5,11 @@
 //! 2. What is not there is `None` or empty; any other failure is [`HostError::Unreadable`], never "nothing".
 //! 3. Nothing here writes.
 //!
+//! `kernel` puts all of it together to a look at the host without libvirt.
+//!
 //! Descriptions of types (`types`) are remembered. Everything else is a question about one device, answered from disk each time.
 
+mod kernel;
 mod types;
 
 use std::collections::BTreeMap;

@@ -263,6 +263,8 @@ pub enum DomainOwner {
     Mdevirt,
     /// An orchestrator does: it asked for devices only, through `Claim`.
     Caller,
+    /// Whoever uses libvirt: the domain says in its metadata what it wants, and libvirt's hook asks for it.
+    Libvirt,
 }
 
 /// A VM that holds virtual devices.

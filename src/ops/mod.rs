@@ -10,6 +10,7 @@ pub mod claim;
 pub mod destroy;
 pub mod detach;
 mod domain;
+mod kernel;
 pub mod migrate;
 pub mod reboot;
 pub mod rebuild;
@@ -122,6 +123,9 @@ pub struct Params {
     /// Attach, detach, suspend, resume: the `<hostdev>` of each device.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hostdevs: Vec<HostdevXml>,
+    /// libvirt waits for it, so that it must not be asked: devices are made by the kernel alone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_kernel: bool,
 }
 
 impl Params {
@@ -143,6 +147,7 @@ impl Params {
             leaves: false,
             document: None,
             hostdevs: Vec::new(),
+            in_kernel: false,
         }
     }
 
@@ -164,6 +169,8 @@ pub fn script(host: &Host, row: &SagaRow) -> Result<Script, Fault> {
     }
     let params: Params = serde_json::from_value(row.params.clone())
         .map_err(|e| stuck(format!("its journal cannot be read: {e}")))?;
+    let in_kernel = params.in_kernel.then(|| host.in_kernel());
+    let host = in_kernel.as_ref().unwrap_or(host);
     let script = match row.op {
         OpKind::Spawn => spawn::script(host, params),
         OpKind::Destroy => destroy::script(host, params),

@@ -66,6 +66,10 @@ fn wrong_owner(op: OpKind, owner: DomainOwner) -> Option<&'static str> {
         (_, DomainOwner::Caller) => Some(
             "its domain belongs to the orchestrator that claimed the devices; use release to give them back",
         ),
+        (_, DomainOwner::Libvirt) => Some(
+            "its domain is libvirt's own: start, stop and undefine it there, its device follows; `mdevirtctl domain request` \
+             writes another flavor",
+        ),
     }
 }
 

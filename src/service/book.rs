@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::Service;
 use super::api::{Accepted, ClaimRequest, SpawnRequest, SpawnResult};
+use super::basis::{Basis, Tries};
 use super::hostdevs::wishes;
 use super::observe::Observation;
 use crate::model::{
@@ -18,9 +19,10 @@ use crate::model::{
 };
 use crate::model::{ClaimView, JobId, SagaRow};
 use crate::ops::{DevicePlan, Params};
+use crate::plan::capacity::ParentCapacity;
 use crate::plan::pick::{Choice, Refusal, pick};
 use crate::plan::traits::explained;
-use crate::store::Begin;
+use crate::store::{Begin, Recheck};
 use crate::xml::domain::{DomainDoc, without_hostdevs};
 
 /// An instance that is to be in the books.
@@ -51,6 +53,18 @@ pub(super) struct Asked<'a> {
 pub(super) struct Chosen {
     pub(super) claims: Vec<Claim>,
     pub(super) devices: Vec<DevicePlan>,
+    pub(super) basis: Basis,
+}
+
+/// What a look at the host is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    /// To show; nothing is written.
+    Only,
+    /// To book; what it teaches is written before.
+    AndLearn,
+    /// To book for a domain that names its devices already: an idle device has another UUID.
+    ForNamed,
 }
 
 /// How far back a repeated request is looked for.
@@ -70,17 +84,33 @@ impl Service {
             return Ok(again);
         }
         self.refuse_taken_domain(&draft).await?;
-        let chosen = self.choose(&asked(&draft, &wanted, Some(&doc))).await?;
-        let xml =
-            self.write_hostdevs(&request.domain_xml, Some(draft.instance), &chosen.claims, request.display)?;
-        let params = Params::new(draft.instance, draft.name.clone(), chosen.devices);
-        self.begin_new(draft, chosen.claims, &Params { domain_xml: Some(xml), ..params })
+        let mut tries = Tries::default();
+        loop {
+            let begun = self.begin_spawn(&request, &draft, &asked(&draft, &wanted, Some(&doc))).await;
+            if !tries.again(&begun) {
+                return begun;
+            }
+        }
+    }
+
+    async fn begin_spawn(
+        &self,
+        request: &SpawnRequest,
+        draft: &Draft,
+        asked: &Asked<'_>,
+    ) -> Result<Accepted, Fault> {
+        let chosen = self.choose(asked).await?;
+        let (xml, uuid) = (&request.domain_xml, Some(draft.instance));
+        let xml = self.write_hostdevs(xml, uuid, &chosen.claims, request.display)?;
+        let params = Params::new(draft.instance, draft.name.clone(), chosen.devices.clone());
+        self.begin_new(draft, chosen, &Params { domain_xml: Some(xml), ..params })
     }
 
     /// [`super::api::UseCases::preview_spawn`].
     pub(super) async fn preview(&self, request: SpawnRequest) -> Result<SpawnResult, Fault> {
         let (draft, wanted, doc) = self.draft_spawn(&request, String::new(), None).await?;
-        let chosen = self.look_and_choose(&asked(&draft, &wanted, Some(&doc)), false).await?;
+        let seen = self.observe().await?;
+        let chosen = self.choose_of(&asked(&draft, &wanted, Some(&doc)), &seen, Look::Only)?;
         let domain_xml =
             self.write_hostdevs(&request.domain_xml, Some(draft.instance), &chosen.claims, request.display)?;
         let devices = chosen.claims.iter().map(ClaimView::from).collect();
@@ -107,9 +137,15 @@ impl Service {
         if let Some(again) = self.known(&draft)? {
             return Ok(again);
         }
-        let chosen = self.choose(&asked(&draft, &wanted, None)).await?;
-        let params = Params::new(draft.instance, draft.name.clone(), chosen.devices);
-        self.begin_new(draft, chosen.claims, &params)
+        let mut tries = Tries::default();
+        loop {
+            let chosen = self.choose(&asked(&draft, &wanted, None)).await?;
+            let params = Params::new(draft.instance, draft.name.clone(), chosen.devices.clone());
+            let begun = self.begin_new(&draft, chosen, &params);
+            if !tries.again(&begun) {
+                return begun;
+            }
+        }
     }
 
     async fn draft_spawn(
@@ -193,7 +229,8 @@ impl Service {
 
     /// Chooses devices. What a booking rests on is durable before it.
     pub(super) async fn choose(&self, asked: &Asked<'_>) -> Result<Chosen, Fault> {
-        self.look_and_choose(asked, true).await
+        let seen = self.observe().await?;
+        self.choose_of(asked, &seen, Look::AndLearn)
     }
 
     /// Chooses devices of a flavor for the other side of a move. The devices of this side leave the guest, so they stand in
@@ -211,17 +248,25 @@ impl Service {
         self.choose(&Asked { instance, request: &request, domain, role }).await
     }
 
-    async fn look_and_choose(&self, asked: &Asked<'_>, learn: bool) -> Result<Chosen, Fault> {
+    /// Chooses of what was seen.
+    pub(super) fn choose_of(
+        &self,
+        asked: &Asked<'_>,
+        seen: &Observation,
+        look: Look,
+    ) -> Result<Chosen, Fault> {
         let settings = self.settings.now();
-        let seen = self.observe().await?;
-        let picture = seen.picture(&settings);
-        if learn {
-            self.learn(&seen, &settings, &picture)?;
+        let mut picture = seen.picture(&settings);
+        if look != Look::Only {
+            self.learn(seen, &settings, &picture)?;
+        }
+        if look == Look::ForNamed {
+            picture.capacity.iter_mut().for_each(ParentCapacity::without_idle);
         }
         let wishes = wishes(asked.domain, settings.config.packing, &seen.scan);
         let choices = pick(asked.request, &picture.capacity, &picture.mapping.without, &wishes)
             .map_err(|r| refusal_fault(&explained(r, asked.request, &picture.resolution)))?;
-        Ok(self.chosen((asked.instance, asked.role), &seen, choices))
+        Ok(self.chosen((asked.instance, asked.role), seen, choices))
     }
 
     /// Claims for choices.
@@ -238,6 +283,7 @@ impl Service {
             chosen.devices.push(DevicePlan { claim: claim.clone(), card, reused: choice.reuse.is_some() });
             chosen.claims.push(claim);
         }
+        chosen.basis = Basis::of(&chosen.claims, seen);
         chosen
     }
 
@@ -274,21 +320,24 @@ impl Service {
     /// Begins an operation that brings an instance into the books.
     pub(super) fn begin_new(
         &self,
-        draft: Draft,
-        claims: Vec<Claim>,
+        draft: &Draft,
+        chosen: Chosen,
         params: &Params,
     ) -> Result<Accepted, Fault> {
+        let Chosen { claims, basis, .. } = chosen;
         let devices = new_devices(&claims, &params.devices);
         let instance = Instance {
             uuid: draft.instance,
-            name: draft.name,
+            name: draft.name.clone(),
             owner: draft.owner,
             request_digest: draft.digest.clone(),
-            flavor: draft.flavor,
+            flavor: draft.flavor.clone(),
             created_usec: self.clock.now_usec(),
         };
-        let saga = self.new_saga(draft.op, params, draft.operation_id, draft.digest);
-        self.launch(saga, |begin| Begin { instance: Some(instance), claims, devices, ..begin })
+        let saga = self.new_saga(draft.op, params, draft.operation_id.clone(), draft.digest.clone());
+        let recheck: Recheck = Box::new(move |books| basis.check(books));
+        let recheck = Some(recheck);
+        self.launch(saga, |begin| Begin { instance: Some(instance), claims, devices, recheck, ..begin })
     }
 }
 

@@ -52,6 +52,8 @@ impl Service {
 
     async fn follow_domains(&self, mut events: Receiver<HostEvent>) {
         self.catch_up(None).await;
+        self.leave_all_stopped().await;
+        self.write_all_wanted().await;
         loop {
             match events.recv().await {
                 Ok(event) => self.on_event(event).await,
@@ -66,11 +68,16 @@ impl Service {
         self.wake.ring();
         match event {
             HostEvent::NodeDevices => self.tell(Change::Inventory),
-            HostEvent::Domain(uuid) => self.catch_up(Some(uuid)).await,
+            HostEvent::Domain(uuid) => {
+                self.catch_up(Some(uuid)).await;
+                self.write_wanted(uuid).await;
+            }
             HostEvent::Connected => {
                 tracing::info!("connected to libvirt");
                 self.tell(Change::Status);
                 self.catch_up(None).await;
+                self.leave_all_stopped().await;
+                self.write_all_wanted().await;
                 self.tell(Change::Inventory);
             }
             HostEvent::Disconnected => {
@@ -123,6 +130,9 @@ impl Service {
             Ok(true) => {
                 tracing::info!(%instance, running, "its domain changed by itself");
                 self.tell(Change::Claim(instance));
+                if !running {
+                    self.leave_later(instance);
+                }
                 false
             }
             Ok(false) => true,

@@ -2,24 +2,102 @@
 //!
 //! 1. libvirt is not asked, neither here nor by anything that this waits for.
 //! 2. What an instance holds goes to no other guest, whoever starts it.
-//! 3. When the guest runs or is gone nothing is refused: the books follow by events.
+//! 3. A guest starts with all devices of its instance, or not at all; what is lost is made again.
+//! 4. When the guest runs or is gone nothing is refused: the books follow by events.
 
 use super::Service;
-use super::api::HookCall;
-use crate::model::{Fault, FaultKind, InstanceUuid, MdevUuid};
+use super::api::{Change, HookCall};
+use crate::model::{
+    Claim, ClaimId, ClaimRole, DomainOwner, Fault, FaultKind, Instance, InstanceUuid, JobId, MdevUuid,
+    SagaState,
+};
+use crate::ops::host_fault;
 use crate::xml::domain::{DomainDoc, DomainHostdev};
 
 impl Service {
     /// [`super::api::UseCases::hook`].
     pub(super) async fn answer_hook(&self, call: HookCall) -> Result<String, Fault> {
-        if !matches!(call.operation.as_str(), "prepare" | "migrate" | "restore") {
-            return Ok(String::new());
-        }
-        let doc = DomainDoc::parse(&call.domain_xml)?;
-        for device in doc.hostdevs.iter().filter_map(DomainHostdev::mdev_uuid) {
-            self.refuse_held_by_another(&call.name, doc.uuid, device)?;
+        match call.operation.as_str() {
+            "prepare" | "migrate" | "restore" => {
+                self.make_ready(&call).await?;
+            }
+            // A start that came to nothing has no event of its own.
+            "release" => self.look_later(&call.domain_xml),
+            _ => {}
         }
         Ok(String::new())
+    }
+
+    /// Every device that the domain names and its instance holds is there afterwards.
+    async fn make_ready(&self, call: &HookCall) -> Result<(), Fault> {
+        let doc = DomainDoc::parse(&call.domain_xml)?;
+        let named: Vec<MdevUuid> = doc.hostdevs.iter().filter_map(DomainHostdev::mdev_uuid).collect();
+        let books = self.store.books();
+        for device in &named {
+            self.refuse_held_by_another(&call.name, doc.uuid, *device)?;
+        }
+        let Some(instance) = doc.uuid.and_then(|uuid| books.instance(uuid).cloned()) else {
+            return self.book_named(&doc, &named).await;
+        };
+        // It is our own start, which has made sure of all this.
+        if self.store.live_saga(instance.uuid)?.is_some() {
+            return Ok(());
+        }
+        let held: Vec<Claim> =
+            books.claims_of(instance.uuid).filter(|c| c.role == ClaimRole::Primary).cloned().collect();
+        names_all(&instance, &held, &named)?;
+        let mut gone = Vec::new();
+        for claim in &held {
+            if !self.is_in_kernel(claim).await? {
+                gone.push(claim.id);
+            }
+        }
+        match gone.is_empty() {
+            true => Ok(()),
+            false => self.make_again(&instance, &gone).await,
+        }
+    }
+
+    async fn is_in_kernel(&self, claim: &Claim) -> Result<bool, Fault> {
+        let found = self.host.nodes.find_in_kernel(claim.uuid).await;
+        let found = found.map_err(|e| host_fault(&format!("look for mdev {}", claim.uuid), &e))?;
+        match found {
+            Some(mdev) if mdev.parent != claim.parent => {
+                let text = format!(
+                    "mdev {} is on {}, its instance has it on {}; remove it there",
+                    claim.uuid, mdev.parent, claim.parent
+                );
+                Err(Fault::new(FaultKind::HostRefused, text))
+            }
+            found => Ok(found.is_some()),
+        }
+    }
+
+    async fn make_again(&self, instance: &Instance, gone: &[ClaimId]) -> Result<(), Fault> {
+        let changes = self.changes.subscribe();
+        let job = self.begin_restore_in_kernel(instance.uuid, gone).await?.job;
+        self.outcome(job, changes).await
+    }
+
+    /// The end of a job as its books have it. Those who watch jobs hear of it later, when its domain has been looked at.
+    pub(super) async fn outcome(
+        &self,
+        job: JobId,
+        mut changes: tokio::sync::broadcast::Receiver<Change>,
+    ) -> Result<(), Fault> {
+        loop {
+            match self.store.saga(job)? {
+                Some(row) if row.state == SagaState::Done => return Ok(()),
+                Some(row) if !row.state.is_open() => {
+                    let unknown = || Fault::new(FaultKind::Internal, format!("job {job} failed"));
+                    let fault = row.result.and_then(|result| serde_json::from_value(result).ok());
+                    return Err(fault.unwrap_or_else(unknown));
+                }
+                Some(_) | None => {}
+            }
+            // Lagging behind is a reason to look, too; the sender lives as long as the service.
+            let _ = changes.recv().await;
+        }
     }
 
     /// A clone carries the devices of its model.
@@ -40,4 +118,29 @@ impl Service {
         );
         Err(Fault::new(FaultKind::DeviceInUse, text))
     }
+
+    /// Looks at the domain when libvirt has let go of it.
+    fn look_later(&self, domain_xml: &str) {
+        if let Some(uuid) = DomainDoc::parse(domain_xml).ok().and_then(|doc| doc.uuid) {
+            self.leave_later(uuid);
+        }
+    }
+}
+
+/// Refuses if the domain lacks a device of its instance: it would run without what its user has booked.
+fn names_all(instance: &Instance, held: &[Claim], named: &[MdevUuid]) -> Result<(), Fault> {
+    let Some(missing) = held.iter().find(|c| !named.contains(&c.uuid)) else { return Ok(()) };
+    let what_now = match instance.owner {
+        DomainOwner::Mdevirt => {
+            format!("a suspended guest goes on with `mdevirtctl resume {}`", instance.name)
+        }
+        DomainOwner::Caller | DomainOwner::Libvirt => {
+            "write it into the definition again, or give it back with `mdevirtctl claim release`".to_owned()
+        }
+    };
+    let text = format!(
+        "the definition of {:?} does not name {} {}, which the instance holds; {what_now}",
+        instance.name, missing.type_name, missing.uuid
+    );
+    Err(Fault::new(FaultKind::InvalidDomainXml, text))
 }

@@ -79,8 +79,10 @@ impl Service {
                 ending => break ending,
             }
         };
-        if ending.is_ok() {
-            // What its domain did meanwhile was left to the operation, which may not have seen it.
+        // What its domain did meanwhile was left to the operation, which may not have seen it. While libvirt waits for it, the
+        // domain cannot be looked at, and what it did has an event.
+        let in_kernel = row.params.get("in_kernel").is_some_and(|flag| flag.as_bool() == Some(true));
+        if ending.is_ok() && !in_kernel {
             self.catch_up(Some(row.instance)).await;
         }
         self.jobs.end(row.id);

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::Service;
 use super::admission::admit;
 use super::api::{Accepted, Operate};
+use super::basis::Basis;
 use super::book::digest_of;
 use crate::config::OnRelease;
 use crate::model::{
@@ -77,11 +78,12 @@ impl Subject {
 pub(super) struct Booking {
     pub(super) params: Params,
     pub(super) new: Vec<Claim>,
+    pub(super) basis: Basis,
 }
 
 impl From<Params> for Booking {
     fn from(params: Params) -> Self {
-        Self { params, new: Vec::new() }
+        Self { params, new: Vec::new(), basis: Basis::default() }
     }
 }
 
@@ -125,8 +127,10 @@ impl Service {
         };
         let saga = self.new_saga(op, &booking.params, operation_id, digest);
         let devices = super::book::new_devices(&booking.new, &booking.params.devices);
-        let recheck: Recheck = Box::new(move |books| subject.recheck(op, books));
-        self.launch(saga, |begin| Begin { recheck: Some(recheck), claims: booking.new, devices, ..begin })
+        let Booking { new, basis, .. } = booking;
+        let recheck: Recheck =
+            Box::new(move |books| subject.recheck(op, books).and_then(|()| basis.check(books)));
+        self.launch(saga, |begin| Begin { recheck: Some(recheck), claims: new, devices, ..begin })
     }
 
     pub(super) async fn subject(&self, op: OpKind, text: &str) -> Result<Subject, Fault> {

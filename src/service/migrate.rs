@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::Service;
 use super::api::{Accepted, OperateWith, PrepareRequest};
+use super::basis::Tries;
 use super::book::{Chosen, Draft, digest_of};
 use super::definitions::console_of;
 use super::lifecycle::Subject;
@@ -26,9 +27,8 @@ impl Service {
         subject: &Subject,
         with: &OperateWith,
     ) -> Result<Params, Fault> {
-        let running = self.runs(subject.instance.uuid).await?;
         // What cannot travel is refused before the guest is switched off.
-        self.handover(&subject.instance, &subject.claims, None).await?;
+        let running = self.handover(&subject.instance, &subject.claims, None).await?.running;
         let moving = Move {
             instance: subject.instance.uuid,
             kind: MoveKind::Out,
@@ -102,9 +102,15 @@ impl Service {
             return Ok(again);
         }
         self.refuse_taken_domain(&draft).await?;
-        let chosen = self.choose_arrival(&document, &request).await?;
-        let params = self.arrival(&document, &draft, &chosen)?;
-        self.begin_new(draft, chosen.claims, &params)
+        let mut tries = Tries::default();
+        loop {
+            let chosen = self.choose_arrival(&document, &request).await?;
+            let params = self.arrival(&document, &draft, &chosen)?;
+            let begun = self.begin_new(&draft, chosen, &params);
+            if !tries.again(&begun) {
+                return begun;
+            }
+        }
     }
 
     fn check_lock(&self, document: &Handover) -> Result<(), Fault> {

@@ -7,6 +7,7 @@
 
 mod admission;
 pub mod api;
+mod basis;
 mod book;
 mod definitions;
 mod follow;
@@ -19,10 +20,12 @@ mod lifecycle;
 mod migrate;
 mod observe;
 mod picture;
+mod plain;
 mod planning;
 mod plug;
 mod reconcile;
 mod recover;
+mod request;
 mod resize;
 mod restore;
 mod settings;
@@ -129,8 +132,12 @@ impl Service {
 
     /// Looks at hardware and books.
     async fn observe(&self) -> Result<Observation, Fault> {
+        self.observe_on(&self.host).await
+    }
+
+    async fn observe_on(&self, host: &Host) -> Result<Observation, Fault> {
         let (before, memory) = (self.store.books(), self.memory()?);
-        let scan = self.host.nodes.scan().await;
+        let scan = host.nodes.scan().await;
         let scan = scan.map_err(|e| host_fault("look at the node devices", &e))?;
         Ok(Observation::new(&before, scan, &self.store.books(), memory))
     }

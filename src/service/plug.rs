@@ -28,7 +28,7 @@ impl Service {
             start: self.runs(subject.instance.uuid).await?,
             ..subject.params_of(chosen.devices)
         };
-        Ok(Booking { params, new: chosen.claims })
+        Ok(Booking { params, new: chosen.claims, basis: chosen.basis })
     }
 
     /// Takes one device out, of the guest too if it runs.

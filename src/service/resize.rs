@@ -32,8 +32,9 @@ impl Service {
             },
         };
         let others = subject.plans.clone();
-        let params = Params { others, moving: Some(moving), ..subject.params_of(chosen.devices) };
-        Ok(Booking { params, new: chosen.claims })
+        let Chosen { claims: new, devices, basis } = chosen;
+        let params = Params { others, moving: Some(moving), ..subject.params_of(devices) };
+        Ok(Booking { params, new, basis })
     }
 
     /// Changes over to the new side.

@@ -54,6 +54,10 @@ impl UseCases for Service {
         self.write_hostdevs(domain_xml, Some(instance.uuid), &claims, display)
     }
 
+    async fn request_for_domain(&self, domain: &str, flavor: Option<&str>) -> Result<String, Fault> {
+        self.domain_request(domain, flavor).await
+    }
+
     async fn hook(&self, call: HookCall) -> Result<String, Fault> {
         self.answer_hook(call).await
     }

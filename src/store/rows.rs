@@ -11,7 +11,7 @@ use crate::model::{
     Claim, DomainOwner, Instance, InvalidName, Move, OwnDevice, SagaEventRow, SagaRow, TypeIdentity,
 };
 
-pub(super) const INSTANCE: &str = "uuid, name, owner, request_digest, flavor, created_usec";
+pub(super) const INSTANCE: &str = "uuid, name, owner, plain, request_digest, flavor, created_usec";
 pub(super) const MOVE: &str = "instance, kind, phase, baggage";
 pub(super) const OWN_DEVICE: &str = "uuid, parent, type_id, type_name";
 pub(super) const CLAIM: &str = "id, instance, uuid, parent, mdev_type, type_name, identity, card, device_api, \
@@ -67,18 +67,20 @@ fn json_or_null<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Result<Opti
     if row.get_ref(column)? == ValueRef::Null { Ok(None) } else { json(row, column).map(Some) }
 }
 
-pub(super) fn owner_word(owner: DomainOwner) -> &'static str {
+/// The column `owner`, and whether an outside one is a plain user of libvirt.
+pub(super) fn owner_words(owner: DomainOwner) -> (&'static str, bool) {
     match owner {
-        DomainOwner::Mdevirt => "mdevirt",
-        DomainOwner::Caller => "caller",
+        DomainOwner::Mdevirt => ("mdevirt", false),
+        DomainOwner::Caller => ("caller", false),
+        DomainOwner::Libvirt => ("caller", true),
     }
 }
 
 fn owner(row: &Row<'_>) -> Result<DomainOwner, StoreError> {
-    let text: String = row.get("owner")?;
-    [DomainOwner::Mdevirt, DomainOwner::Caller]
+    let (text, plain): (String, bool) = (row.get("owner")?, row.get("plain")?);
+    [DomainOwner::Mdevirt, DomainOwner::Caller, DomainOwner::Libvirt]
         .into_iter()
-        .find(|owner| owner_word(*owner) == text)
+        .find(|owner| owner_words(*owner) == (text.as_str(), plain))
         .ok_or_else(|| StoreError::column("owner", &InvalidName::new("domain owner", &text, "unknown word")))
 }
 

@@ -10,6 +10,7 @@ const FILES: &[M<'static>] = &[
     M::up(include_str!("schema/0001_books.sql")),
     M::up(include_str!("schema/0002_meanings.sql")),
     M::up(include_str!("schema/0003_moves.sql")),
+    M::up(include_str!("schema/0004_plain.sql")),
 ];
 
 /// Applies what is missing, each file in one transaction.

@@ -43,12 +43,14 @@ impl<'a> Turn<'a> {
 
 impl Turn<'_> {
     pub(super) fn insert_instance(&mut self, instance: Instance) -> Result<(), StoreError> {
-        let sql = "INSERT INTO instance (uuid, name, owner, request_digest, flavor, created_usec) \
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        let sql = "INSERT INTO instance (uuid, name, owner, plain, request_digest, flavor, created_usec) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+        let (owner, plain) = rows::owner_words(instance.owner);
         self.conn.prepare_cached(sql)?.execute(params![
             instance.uuid.to_string(),
             instance.name,
-            rows::owner_word(instance.owner),
+            owner,
+            plain,
             instance.request_digest,
             instance.flavor,
             instance.created_usec

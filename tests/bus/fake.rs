@@ -207,6 +207,11 @@ impl UseCases for Fake {
         self.accept(OpKind::Claim, request.operation_id, json!({ "devices": [sample::claim()] }))
     }
 
+    async fn request_for_domain(&self, domain: &str, flavor: Option<&str>) -> Result<String, Fault> {
+        self.ask(format!("request {domain:?} {flavor:?}"))?;
+        Ok("<domain/>".to_owned())
+    }
+
     async fn hook(&self, call: HookCall) -> Result<String, Fault> {
         let HookCall { name, operation, sub_operation, extra, domain_xml } = call;
         self.ask(format!("hook {name:?} {operation} {sub_operation} {extra} {domain_xml:?}"))?;

@@ -40,6 +40,10 @@ pub fn at_rest(pair: &mut Pair) {
                 odds.push(format!("domain {:?} has no instance", domain.name));
             }
         }
+        let sagas = |vm| format!("{}: {}", VMS[vm], pair.told_of(host, vm));
+        if !odds.is_empty() {
+            odds.extend((0..VMS.len()).map(sagas));
+        }
         pair.odds.extend(odds.into_iter().map(|odd| format!("host {host}: {odd}")));
     }
     for (vm, name) in VMS.iter().enumerate() {
@@ -144,7 +148,7 @@ pub fn at_the_end(pair: &mut Pair) {
         for host in 0..2 {
             match stands(pair, vm)[host].map(|s| s.owner) {
                 Some(DomainOwner::Mdevirt) => pair.must(host, vm, OpKind::Destroy),
-                Some(DomainOwner::Caller) => pair.must(host, vm, OpKind::Release),
+                Some(DomainOwner::Caller | DomainOwner::Libvirt) => pair.must(host, vm, OpKind::Release),
                 None => {}
             }
         }

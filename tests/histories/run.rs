@@ -329,6 +329,13 @@ impl Pair {
         }
     }
 
+    /// How all operations on an instance ended, for the reader of an odd history.
+    pub fn told_of(&self, host: usize, vm: usize) -> String {
+        let sagas = self.seats[host].world().service().store.recent_sagas(100).unwrap();
+        let of = sagas.into_iter().filter(|row| row.instance == uuid(vm));
+        of.map(|row| format!("{} {}", row.op, row.state)).collect::<Vec<_>>().join(", ")
+    }
+
     fn done(&mut self, host: usize, vm: usize, op: OpKind, before: Core) {
         match op {
             OpKind::ResizePrepare | OpKind::Rescue | OpKind::MigrateBegin => {

@@ -82,9 +82,8 @@ impl Picture {
         };
         let (own, others): (Vec<&Claim>, Vec<&Claim>) = claims.iter().partition(|c| c.role == own);
         let wanted = match (instance.owner, self.domain_of(instance), moving) {
-            (DomainOwner::Caller, _, _) | (_, None, Some((MoveKind::In, MovePhase::Prepared))) => {
-                ClaimState::Ready
-            }
+            (DomainOwner::Caller | DomainOwner::Libvirt, _, _)
+            | (_, None, Some((MoveKind::In, MovePhase::Prepared))) => ClaimState::Ready,
             (DomainOwner::Mdevirt, None, _) => {
                 odds.push(format!("instance {:?} has no domain", instance.name));
                 ClaimState::Parked

@@ -107,12 +107,7 @@ impl Hypervisor for LibvirtHost {
     }
 
     async fn attach(&self, uuid: InstanceUuid, hostdev: &HostdevXml, into: Config) -> Result<(), HostError> {
-        let hostdev = hostdev.clone();
-        let doing = Doing::define("attach a device to", subject(uuid));
-        let attach = move |session: &Session| {
-            guest::attach(&session.conn.lookup_domain_by_uuid(uuid.0)?, &hostdev, into)
-        };
-        self.link.call(doing, attach).await
+        self.plug(uuid, hostdev, into).await
     }
 
     async fn detach(&self, uuid: InstanceUuid, hostdev: &HostdevXml, from: Config) -> Result<(), HostError> {

@@ -35,23 +35,14 @@ pub(super) fn save(domain: &VirtDomain) -> Result<(), Error> {
     saved.or_else(|err| if is_wrong_state(&err) && !domain.is_active()? { Ok(()) } else { Err(err) })
 }
 
-pub(super) fn attach(domain: &VirtDomain, hostdev: &HostdevXml, into: Config) -> Result<(), Error> {
-    match has(domain, hostdev, into)? {
-        Some(false) => domain.attach_device_flags(&hostdev.xml, flag(into)),
-        Some(true) | None => Ok(()),
+/// The configuration as text; `None` if the domain has no such configuration.
+fn configuration(domain: &VirtDomain, of: Config) -> Result<Option<String>, Error> {
+    match of {
+        Config::Live if !domain.is_active()? => Ok(None),
+        Config::Definition if !domain.is_persistent()? => Ok(None),
+        Config::Live => domain.xml_desc(0).map(Some),
+        Config::Definition => domain.xml_desc(sys::VIR_DOMAIN_XML_INACTIVE).map(Some),
     }
-}
-
-/// Whether the configuration names the device; `None` if the domain has no such configuration. One that is not understood
-/// names nothing that could be taken out by UUID.
-fn has(domain: &VirtDomain, hostdev: &HostdevXml, of: Config) -> Result<Option<bool>, Error> {
-    let xml = match of {
-        Config::Live if !domain.is_active()? => return Ok(None),
-        Config::Definition if !domain.is_persistent()? => return Ok(None),
-        Config::Live => domain.xml_desc(0)?,
-        Config::Definition => domain.xml_desc(sys::VIR_DOMAIN_XML_INACTIVE)?,
-    };
-    Ok(Some(DomainDoc::parse(&xml).is_ok_and(|doc| doc.mdev(hostdev.uuid).is_some())))
 }
 
 fn flag(config: Config) -> u32 {
@@ -62,6 +53,23 @@ fn flag(config: Config) -> u32 {
 }
 
 impl LibvirtHost {
+    pub(super) async fn plug(
+        &self,
+        uuid: InstanceUuid,
+        hostdev: &HostdevXml,
+        into: Config,
+    ) -> Result<(), HostError> {
+        if self.names(uuid, hostdev, into).await? != Some(false) {
+            return Ok(());
+        }
+        let hostdev = hostdev.clone();
+        let attach = move |session: &Session| {
+            let domain = session.conn.lookup_domain_by_uuid(uuid.0)?;
+            domain.attach_device_flags(&hostdev.xml, flag(into))
+        };
+        self.link.call(Doing::define("attach a device to", subject(uuid)), attach).await
+    }
+
     /// Asks the guest to let go, and waits for libvirt's event that it has.
     pub(super) async fn detach_and_wait(
         &self,
@@ -72,42 +80,48 @@ impl LibvirtHost {
         let deadline = Instant::now() + LET_GO;
         // Listening begins before the call, so that the event cannot fall in between.
         let mut let_go = self.link.wakes().devices_let_go();
-        if !self.ask_to_let_go(uuid, hostdev, from).await? {
+        if self.names(uuid, hostdev, from).await? != Some(true) {
             return Ok(());
         }
-        while self.names(uuid, hostdev, from).await? {
+        self.ask_to_let_go(uuid, hostdev, from).await?;
+        while self.names(uuid, hostdev, from).await? == Some(true) {
             let moved = timeout_at(deadline, let_go.changed()).await;
-            if moved.is_err() && self.names(uuid, hostdev, from).await? {
+            if moved.is_err() && self.names(uuid, hostdev, from).await? == Some(true) {
                 return Err(HostError::InUse(format!("mdev {} of {}", hostdev.uuid, subject(uuid))));
             }
         }
         Ok(())
     }
 
-    /// Whether there was something to take out.
     async fn ask_to_let_go(
         &self,
         uuid: InstanceUuid,
         hostdev: &HostdevXml,
         from: Config,
-    ) -> Result<bool, HostError> {
+    ) -> Result<(), HostError> {
         let hostdev = hostdev.clone();
-        let ask = move |session: &Session| {
-            let Some(domain) = lookup(session, uuid)? else { return Ok(false) };
-            if has(&domain, &hostdev, from)? != Some(true) {
-                return Ok(false);
-            }
-            domain.detach_device_flags(&hostdev.xml, flag(from)).map(|()| true)
+        let ask = move |session: &Session| match lookup(session, uuid)? {
+            Some(domain) => domain.detach_device_flags(&hostdev.xml, flag(from)),
+            None => Ok(()),
         };
         self.link.call(Doing::change("detach a device from", subject(uuid)), ask).await
     }
 
-    async fn names(&self, uuid: InstanceUuid, hostdev: &HostdevXml, of: Config) -> Result<bool, HostError> {
-        let hostdev = hostdev.clone();
+    /// Whether the configuration names the device; `None` if there is no such configuration.
+    async fn names(
+        &self,
+        uuid: InstanceUuid,
+        hostdev: &HostdevXml,
+        of: Config,
+    ) -> Result<Option<bool>, HostError> {
         let look = move |session: &Session| match lookup(session, uuid)? {
-            Some(domain) => Ok(has(&domain, &hostdev, of)? == Some(true)),
-            None => Ok(false),
+            Some(domain) => configuration(&domain, of),
+            None => Ok(None),
         };
-        self.link.call(Doing::read(subject(uuid)), look).await
+        let Some(xml) = self.link.call(Doing::read(subject(uuid)), look).await? else { return Ok(None) };
+        match DomainDoc::parse(&xml) {
+            Ok(doc) => Ok(Some(doc.mdev(hostdev.uuid).is_some())),
+            Err(err) => Err(HostError::Unreadable { what: subject(uuid), why: err.to_string() }),
+        }
     }
 }

@@ -17,6 +17,7 @@
 //! | `witness` | what the kernel and mdevctl's files say of the same |
 //! | `device`, `next` | making and removing a mediated device |
 //! | `domain` | domains |
+//! | `kernel` | devices past libvirt, while it waits for us |
 //! | `guest` | saving a guest, and devices that come and go while it runs |
 
 mod device;
@@ -25,6 +26,7 @@ mod error;
 mod events;
 mod ffi;
 mod guest;
+mod kernel;
 mod lanes;
 mod link;
 mod next;
@@ -164,6 +166,18 @@ impl NodeDevices for LibvirtHost {
 
     async fn remove(&self, uuid: MdevUuid, parent: &ParentAddr) -> Result<(), HostError> {
         self.unmake(uuid, parent).await
+    }
+
+    async fn scan_kernel(&self) -> Result<HostScan, HostError> {
+        self.look_at_kernel().await
+    }
+
+    async fn find_in_kernel(&self, uuid: MdevUuid) -> Result<Option<Mdev>, HostError> {
+        self.existing(uuid).await
+    }
+
+    async fn create_in_kernel(&self, new: &NewMdev) -> Result<(), HostError> {
+        self.make_in_kernel(new).await
     }
 
     fn boot_id(&self) -> Result<Option<String>, HostError> {

@@ -18,7 +18,7 @@ pub(super) struct CallSite {
 
 impl CallSite {
     fn fits(&self, call: Call, parent: Option<&ParentAddr>, instance: Option<&InstanceUuid>) -> bool {
-        (call == Call::Any || call == self.call)
+        (call == self.call || (call == Call::Any && !self.call.is_past_libvirt()))
             && parent.is_none_or(|p| self.parent.as_ref() == Some(p))
             && instance.is_none_or(|i| self.instance.as_ref() == Some(i))
     }

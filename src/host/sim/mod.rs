@@ -12,6 +12,7 @@
 //! | file | owns |
 //! |---|---|
 //! | `nodes`, `domains` | the two traits |
+//! | `kernel` | devices past libvirt |
 //! | `guest` | memory that is saved, devices that come and go while a domain runs |
 //! | `rules`, `types` | what a card still offers; facts that libvirt's XML lacks (`types.tsv`) |
 //! | `state`, `boot` | what outlives a daemon; the start from it |
@@ -34,6 +35,7 @@ mod domains;
 mod faults;
 mod file_host;
 mod guest;
+mod kernel;
 mod nodes;
 mod rules;
 mod scenario;

@@ -62,6 +62,18 @@ impl NodeDevices for SimHost {
         .await
     }
 
+    async fn scan_kernel(&self) -> Result<HostScan, HostError> {
+        self.seen_by_kernel().await
+    }
+
+    async fn find_in_kernel(&self, uuid: MdevUuid) -> Result<Option<Mdev>, HostError> {
+        self.found_by_kernel(uuid).await
+    }
+
+    async fn create_in_kernel(&self, new: &NewMdev) -> Result<(), HostError> {
+        self.made_by_kernel(new).await
+    }
+
     fn events(&self) -> broadcast::Receiver<HostEvent> {
         self.events.subscribe()
     }
@@ -121,7 +133,7 @@ impl SimHost {
     }
 
     /// Parents of the file as callers see them now: absent ones left out, types numbered anew, room as the rules say.
-    fn as_seen(&self, table: &Table, parents: Vec<Parent>) -> Vec<Parent> {
+    pub(super) fn as_seen(&self, table: &Table, parents: Vec<Parent>) -> Vec<Parent> {
         let mut cards: BTreeMap<ParentAddr, Vec<Parent>> = BTreeMap::new();
         for mut parent in parents.into_iter().filter(|p| !is_absent(table, &p.addr, &p.card())) {
             add_facts(&mut parent);

@@ -3,6 +3,7 @@
 //! ```toml
 //! [[fail]]                      # the second create on this parent finds no room
 //! call = "create"               # scan find create remove domains define undefine start stop save attach detach, or any
+//!                               # of these; past libvirt: scan-kernel create-in-kernel
 //! parent = "0000:84:00.0"       # left out: any parent; `instance = "UUID"` does the same for domain calls
 //! nth = 2                       # counts the matching calls from 1; left out: 1
 //! times = 1                     # that many in a row; 0: for ever; left out: 1
@@ -54,8 +55,19 @@ pub enum Call {
     Attach,
     /// `detach`.
     Detach,
-    /// Any of them.
+    /// `scan_kernel` and `find_in_kernel`.
+    ScanKernel,
+    /// `create_in_kernel`.
+    CreateInKernel,
+    /// Any of those that go through libvirt.
     Any,
+}
+
+impl Call {
+    /// Whether libvirt has no part in it.
+    pub(super) fn is_past_libvirt(self) -> bool {
+        matches!(self, Self::ScanKernel | Self::CreateInKernel)
+    }
 }
 
 /// How a call fails.

@@ -47,7 +47,7 @@ impl Sysfs {
     }
 
     /// The directory of a parent's types and its inode number.
-    fn types_of(&self, addr: &ParentAddr) -> Result<Option<(String, u64)>, HostError> {
+    pub(super) fn types_of(&self, addr: &ParentAddr) -> Result<Option<(String, u64)>, HostError> {
         if let Some(pci) = addr.pci() {
             let found = self.types_below(&super::pci(pci))?;
             return found.map_or_else(

@@ -51,6 +51,16 @@ impl ParentCapacity<'_> {
         self.quarantine = Some((kind, why));
     }
 
+    /// Leaves devices that nobody holds out of what is free.
+    pub fn without_idle(&mut self) {
+        let idle = u32::try_from(self.idle.len()).unwrap_or(u32::MAX);
+        self.idle.clear();
+        self.free = self.free.saturating_sub(idle);
+        if self.free == 0 && self.reason.is_empty() {
+            "only an idle device is left, which has a UUID already".clone_into(&mut self.reason);
+        }
+    }
+
     /// The record as Placement would see it; `None` for a total of 0, which Placement refuses.
     pub fn record(&self, host: &str) -> Option<InventoryRecord> {
         let Assigned { parent, mdev_type, rule } = self.assigned;

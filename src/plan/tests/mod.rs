@@ -112,6 +112,7 @@ fn config(enabled: Vec<EnabledType>) -> Config {
         automatic: BTreeSet::new(),
         packing: Packing::Breadth,
         on_release: OnRelease::Remove,
+        on_stop: crate::config::OnStop::Release,
         restore_deadline_sec: 300,
     }
 }

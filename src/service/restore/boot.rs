@@ -79,7 +79,14 @@ impl Service {
         for instance in &list {
             let done = match self.guest(*instance).await {
                 Guest::Later => false,
-                Guest::Leave => true,
+                Guest::Leave => {
+                    self.leave_stopped(*instance).await;
+                    true
+                }
+                Guest::Start if self.is_plain(*instance) => {
+                    self.start_plain(*instance);
+                    true
+                }
                 Guest::Start => self.start_guest(*instance).await,
             };
             if done {
@@ -97,7 +104,7 @@ impl Service {
 
     async fn guest(&self, instance: InstanceUuid) -> Guest {
         let books = self.store.books();
-        let ours = books.instance(instance).is_some_and(|i| i.owner == DomainOwner::Mdevirt);
+        let ours = books.instance(instance).is_some_and(|i| i.owner != DomainOwner::Caller);
         let claims: Vec<&Claim> =
             books.claims_of(instance).filter(|c| c.role == ClaimRole::Primary).collect();
         // Somebody has switched it off since.
@@ -118,6 +125,18 @@ impl Service {
             Ok(false) => Guest::Leave,
             Err(_) => Guest::Later,
         }
+    }
+
+    /// libvirt's own: it is started as libvirt would have done it, with its hook.
+    fn start_plain(&self, instance: InstanceUuid) {
+        tracing::info!(%instance, "libvirt was to start it at boot; its devices are there now");
+        let service = self.clone();
+        tokio::spawn(async move {
+            if let Err(err) = service.host.hypervisor.start(instance).await {
+                tracing::error!(%instance, "start it after the boot: {err}");
+                service.leave_stopped(instance).await;
+            }
+        });
     }
 
     /// False if it has to be asked again.

@@ -172,13 +172,34 @@ impl Service {
         instance: InstanceUuid,
         claims: &[ClaimId],
     ) -> Result<Accepted, Fault> {
+        self.begin_restore_on(instance, claims, false).await
+    }
+
+    /// The same while libvirt waits.
+    ///
+    /// # Errors
+    /// As there.
+    pub(super) async fn begin_restore_in_kernel(
+        &self,
+        instance: InstanceUuid,
+        claims: &[ClaimId],
+    ) -> Result<Accepted, Fault> {
+        self.begin_restore_on(instance, claims, true).await
+    }
+
+    async fn begin_restore_on(
+        &self,
+        instance: InstanceUuid,
+        claims: &[ClaimId],
+        in_kernel: bool,
+    ) -> Result<Accepted, Fault> {
         let op = OpKind::Restore;
         let subject = self.subject(op, &instance.to_string()).await?;
         let devices: Vec<_> =
             subject.plans.iter().filter(|plan| claims.contains(&plan.claim.id)).cloned().collect();
         let there = devices.iter().map(|plan| &plan.claim).filter(|c| !c.is_gone());
         let changes = there.map(vanished).collect();
-        let params: Params = subject.params_of(devices);
+        let params = Params { in_kernel, ..subject.params_of(devices) };
         let saga = self.new_saga(op, &params, None, digest_of(&[op.as_str(), &instance.to_string()]));
         let job = saga.id;
         let recheck: Recheck = Box::new(move |books| subject.recheck(op, books));

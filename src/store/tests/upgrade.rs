@@ -1,7 +1,7 @@
 //! A database of every released schema, with an open saga in it, still opens.
 
 use super::fixture::*;
-use crate::model::{ClaimRole, ClaimState, MoveKind, MovePhase, OpKind, SagaState, StepEvent};
+use crate::model::{ClaimRole, ClaimState, DomainOwner, MoveKind, MovePhase, OpKind, SagaState, StepEvent};
 
 /// The dump of a state directory, one per schema; a file is never edited once its schema is released.
 const SCHEMA_1: &str = include_str!("../../../tests/upgrade/0001_open_saga.sql");
@@ -67,5 +67,21 @@ fn schema_3() {
     let moving = books.move_of(open_sagas[0].instance).unwrap();
     assert_eq!((moving.kind, moving.phase), (MoveKind::Resize, MovePhase::Prepared));
     assert!(books.instances().all(|i| i.flavor.is_some()));
+    store.begin(spawn(9)).unwrap();
+}
+
+const SCHEMA_4: &str = include_str!("../../../tests/upgrade/0004_plain.sql");
+
+#[test]
+fn schema_4() {
+    let dir = tempfile::tempdir().unwrap();
+    restore(dir.path(), SCHEMA_4);
+    let store = open(dir.path());
+    let owners: Vec<_> = store.books().instances().map(|i| (i.name.clone(), i.owner)).collect();
+    assert_eq!(
+        owners,
+        [("web-01".to_owned(), DomainOwner::Mdevirt), ("web-02".to_owned(), DomainOwner::Libvirt)]
+    );
+    assert_eq!(store.open_sagas().unwrap().len(), 1);
     store.begin(spawn(9)).unwrap();
 }

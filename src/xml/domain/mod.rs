@@ -3,11 +3,13 @@
 //!
 //! 1. A domain is looked at as a whole: one ramfb, one vfio-ap, display only with graphics, whoever wrote the devices.
 //! 2. A device is found by its UUID or address, never by its alias: libvirt drops aliases.
-//! 3. Names and metadata of the user are data; they are neither read for meaning nor rewritten.
+//! 3. Names and metadata of the user are data; they are neither read for meaning nor rewritten, but for our own element
+//!    ([`Vgpu`]).
 
 mod check;
 mod edit;
 mod hostdev;
+mod metadata;
 mod numa;
 mod parse;
 mod plan;
@@ -20,10 +22,12 @@ use std::ops::Range;
 use crate::model::{DeviceApi, InstanceUuid, MdevUuid, PciAddress};
 
 pub use check::{DeviceFacts, Remark, Severity, check, refuse};
+pub use metadata::{METADATA, Vgpu, with_vgpu};
 pub use plan::hostdev_plan;
 pub use write::{Wanted, with_devices, with_other_uuids, without_hostdevs, write_hostdevs};
 
 pub(super) use hostdev::fragment;
+use metadata::MetadataSpan;
 
 /// What a domain's XML says about things that matter here.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +42,8 @@ pub struct DomainDoc {
     pub memory_nodes: Option<BTreeSet<u32>>,
     /// Its mediated and PCI host devices, in their order.
     pub hostdevs: Vec<DomainHostdev>,
+    /// What its metadata says that it wants.
+    pub vgpu: Option<Vgpu>,
     layout: Layout,
 }
 
@@ -91,6 +97,7 @@ pub enum Managed {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Layout {
     name: Range<usize>,
+    metadata: Option<MetadataSpan>,
     devices: Option<DevicesSpan>,
     /// The end tag of the domain.
     domain_end: usize,

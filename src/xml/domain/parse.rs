@@ -7,7 +7,7 @@ use crate::xml::reader::Reader;
 use crate::xml::tag::Tag;
 
 use super::numa::Numatune;
-use super::{DevicesSpan, DomainDoc, DomainHostdev, Layout, hostdev};
+use super::{DevicesSpan, DomainDoc, DomainHostdev, Layout, Vgpu, hostdev, metadata};
 
 /// More host devices than any domain has.
 const MAX_HOSTDEVS: usize = 256;
@@ -23,13 +23,17 @@ impl DomainDoc {
     /// libvirt `formatdomain.html`; which elements count is that of `virDomainDefParseXML` (XPath `./devices/hostdev`).
     pub fn parse(xml: impl AsRef<[u8]>) -> Result<Self, XmlError> {
         let text = strict(xml.as_ref(), "bytes of a domain's XML")?;
-        let (mut reader, _) = Reader::open(text, "domain")?;
+        let (mut reader, domain) = Reader::open(text, "domain")?;
         let mut draft = Draft::default();
         while let Some(tag) = reader.child(1)? {
             match tag.name() {
                 "name" if draft.name.is_none() => draft.name(&mut reader, &tag)?,
                 "uuid" if draft.uuid.is_none() => draft.uuid = Some(uuid(&mut reader)?),
                 "numatune" => draft.numatune.read(&mut reader)?,
+                "metadata" if draft.layout.metadata.is_none() => {
+                    let (span, vgpu) = metadata::read(&mut reader, &domain, &tag)?;
+                    (draft.layout.metadata, draft.vgpu) = (Some(span), vgpu);
+                }
                 "devices" => draft.devices(&mut reader, &tag)?,
                 _ => {}
             }
@@ -48,6 +52,7 @@ struct Draft {
     has_graphics: bool,
     numatune: Numatune,
     hostdevs: Vec<DomainHostdev>,
+    vgpu: Option<Vgpu>,
     layout: Layout,
 }
 
@@ -88,6 +93,7 @@ impl Draft {
             has_graphics: self.has_graphics,
             memory_nodes: self.numatune.finish(),
             hostdevs: self.hostdevs,
+            vgpu: self.vgpu,
             layout: self.layout,
         })
     }

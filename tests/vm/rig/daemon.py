@@ -16,25 +16,32 @@ class Daemon:
 
     def __init__(self, vm):
         self.vm = vm
+        self._armed = ""
 
     def fresh(self, config, fail_points="", start=True, traits=""):
         """Starts it with empty books on this configuration, traits.toml and no lock; `fail_points` as in MDEVIRT_FAILPOINTS."""
         self.vm.run("systemctl stop mdevirtd; systemctl reset-failed mdevirtd || true; rm -rf /var/lib/mdevirt/*")
         self.arm(fail_points)
         self.vm.write(CONFIG, config)
-        self.vm.run(f"rm -f {LOCK}")
-        self.vm.write(TRAITS, traits)
+        self.vm.run(f"rm -f {LOCK}; cat > {TRAITS}", stdin=traits)
         if start:
             self.vm.run("systemctl start mdevirtd", timeout=300)
 
     def arm(self, fail_points):
         """Fail points for the next start; an empty text disarms."""
+        if fail_points == self._armed:
+            return  # to have systemd read its units again takes seconds
         if fail_points:
             self.vm.run(f"mkdir -p {DROP_IN.rsplit('/', 1)[0]}")
             self.vm.write(DROP_IN, f"[Service]\nEnvironment=MDEVIRT_FAILPOINTS={fail_points}\n")
         else:
             self.vm.run(f"rm -f {DROP_IN}")
         self.vm.run("systemctl daemon-reload")
+        self._armed = fail_points
+
+    def booted(self):
+        """Drop-ins of the runtime are gone after a boot."""
+        self._armed = ""
 
     def pid(self):
         """Process id of the running daemon, 0 if there is none."""

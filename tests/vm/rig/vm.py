@@ -81,6 +81,7 @@ class Vm:
             failed = self.run("systemctl --failed --no-legend --plain")
             raise RigError(f"the guest is {state}:\n{failed}")
         self.boot_seconds = time.monotonic() - self._started
+        self.daemon.booted()
 
     def _sshd_answers(self):
         self.qemu.check_alive()
