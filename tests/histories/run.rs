@@ -347,7 +347,10 @@ impl Pair {
                 self.compare(&format!("{op}"), (host, vm), &old, &after);
             }
             OpKind::Destroy | OpKind::MigrateConfirm | OpKind::Release => {
-                self.stuck.retain(|it| *it != (host, vm));
+                // The target of a migration keeps what it has, also what a stuck operation left.
+                if self.seats[host].world().service().store.books().instance(uuid(vm)).is_none() {
+                    self.stuck.retain(|it| *it != (host, vm));
+                }
                 self.olds.remove(&(host, vm));
             }
             _ => {}
