@@ -98,6 +98,9 @@ pub enum Command {
     /// Look at the virtual machines in the books
     #[command(subcommand, after_help = ex::INSTANCE)]
     Instance(InstanceCommand),
+    /// Say what a domain wants that libvirt alone starts
+    #[command(subcommand, after_help = ex::DOMAIN)]
+    Domain(DomainCommand),
     /// Book devices for a domain that somebody else owns
     #[command(subcommand, after_help = ex::CLAIM)]
     Claim(ClaimCommand),
@@ -292,6 +295,23 @@ pub enum InstanceCommand {
     /// Clear away what is left here of an instance that lives on another host
     #[command(after_help = ex::EVACUATE)]
     Forget(Instance),
+}
+
+/// `domain ...`.
+#[derive(Debug, Subcommand)]
+pub enum DomainCommand {
+    /// Write a flavor and host devices into its definition: it gets them each time it starts
+    #[command(after_help = ex::DOMAIN)]
+    Request {
+        /// Name or UUID of a domain of libvirt
+        domain: String,
+        /// Flavor extra specs, as for spawn
+        #[arg(long, value_name = "SPECS", required_unless_present = "clear")]
+        flavor: Option<String>,
+        /// Take the wish out again; host devices stay where they are
+        #[arg(long, conflicts_with = "flavor")]
+        clear: bool,
+    },
 }
 
 /// `claim ...`.

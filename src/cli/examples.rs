@@ -40,6 +40,15 @@ Examples:
   mdevirtctl instance show web-01
   mdevirtctl instance show 11111111-2222-4333-8444-555555555555 --json";
 
+pub(super) const DOMAIN: &str = "\
+Nothing is booked before the domain starts: libvirt's qemu hook then has its devices made, or refuses the start with the reason. \
+When it stops they are given back, unless [policy] on_stop = \"keep\".
+
+Examples:
+  mdevirtctl domain request web-02 --flavor \"resources:VGPU=1,trait:CUSTOM_GOLD=required\"
+  virsh start web-02
+  mdevirtctl domain request web-02 --clear";
+
 pub(super) const CLAIM: &str = "\
 Examples:
   mdevirtctl claim create --instance 11111111-2222-4333-8444-555555555555 --flavor resources:VGPU=1

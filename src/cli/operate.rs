@@ -43,6 +43,32 @@ pub async fn spawn(session: &Session, args: SpawnArgs, output: Output) -> Result
     }
 }
 
+/// `domain request`.
+#[derive(Debug, Serialize)]
+pub struct Wanted {
+    /// Name or UUID, as given.
+    pub domain: String,
+    /// What it wants from now on; `null` for nothing.
+    pub flavor: Option<String>,
+    /// The UUIDs that its devices will have.
+    pub devices: Vec<String>,
+}
+
+impl Show for Wanted {
+    fn text(&self) -> String {
+        match &self.flavor {
+            None => format!("domain {} wants nothing any more\n", self.domain),
+            Some(flavor) => {
+                format!(
+                    "domain {} gets {flavor} when it starts, as {}\n",
+                    self.domain,
+                    self.devices.join(", ")
+                )
+            }
+        }
+    }
+}
+
 /// `claim create`.
 ///
 /// # Errors

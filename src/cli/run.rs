@@ -6,7 +6,8 @@ use clap::Parser;
 
 use super::args::{
     AttachArgs, ClaimCommand, Cli, Command, ConfigCommand, DefinitionArgs, DetachArgs, DeviceCommand,
-    HookCommand, InstanceCommand, JobCommand, MigrateArgs, TraitCommand, TypeCommand, VerbArgs,
+    DomainCommand, HookCommand, InstanceCommand, JobCommand, MigrateArgs, TraitCommand, TypeCommand,
+    VerbArgs,
 };
 use super::output::{Output, Stop};
 use super::session::Session;
@@ -24,6 +25,11 @@ pub fn main() -> ExitCode {
         Ok(bus) => bus,
         Err(err) => err.exit(),
     };
+    if let Command::Hook(HookCommand::Qemu { arguments }) = &cli.command
+        && let Some(code) = crate::hook::qemu(arguments, &bus)
+    {
+        return code;
+    }
     match run(cli, &bus, output) {
         Ok(()) | Err(Stop::ReaderGone) => ExitCode::SUCCESS,
         Err(Stop::Fault(fault)) => {
@@ -38,7 +44,7 @@ fn run(cli: Cli, bus: &Bus, output: Output) -> Result<(), Stop> {
     match &cli.command {
         Command::Completions { shell } => generate::completions(*shell),
         Command::Man { directory } => generate::man(directory),
-        Command::Hook(HookCommand::Qemu { arguments }) => answer_hook(arguments),
+        Command::Hook(HookCommand::Qemu { arguments }) => misused_hook(arguments),
         Command::Trait(TraitCommand::Verify { files }) => verify::verify_files(files, output),
         Command::Config(ConfigCommand::Check { file }) => config::check(file, output),
         Command::Config(ConfigCommand::Show { default: true }) => config::show_default(output),
@@ -54,6 +60,7 @@ fn run(cli: Cli, bus: &Bus, output: Output) -> Result<(), Stop> {
         | Command::Type(_)
         | Command::Inventory
         | Command::Instance(_)
+        | Command::Domain(_)
         | Command::Claim(_)
         | Command::Spawn(_)
         | Command::Destroy(_)
@@ -85,10 +92,7 @@ fn run(cli: Cli, bus: &Bus, output: Output) -> Result<(), Stop> {
     }
 }
 
-fn answer_hook(arguments: &[std::ffi::OsString]) -> Result<(), Stop> {
-    if crate::hook::is_call(arguments) {
-        return Ok(());
-    }
+fn misused_hook(arguments: &[std::ffi::OsString]) -> Result<(), Stop> {
     // Alone it asks for help; with three more arguments it is the name of a guest.
     if arguments == ["--help"] {
         return generate::help_of(&["hook", "qemu"]);
@@ -118,6 +122,10 @@ async fn talk(cli: Cli, bus: &Bus, output: Output) -> Result<(), Stop> {
         Command::Instance(InstanceCommand::List) => output.print(&client.instances().await?),
         Command::Instance(InstanceCommand::Show(of)) => {
             output.print(&books::find_instance(client.instances().await?, &of.instance)?)
+        }
+        Command::Domain(DomainCommand::Request { domain, flavor, .. }) => {
+            let devices = client.request_for_domain(&domain, flavor.as_deref()).await?;
+            output.print(&operate::Wanted { domain, flavor, devices })
         }
         Command::Claim(ClaimCommand::Create(args)) => operate::claim(&session, args, output).await,
         Command::Claim(ClaimCommand::Release(args)) => plain(&session, OpKind::Release, &args, output).await,

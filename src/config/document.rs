@@ -19,7 +19,7 @@ pub(super) fn read(text: &str, origin: &str, problems: &mut Problems) -> Layer {
 }
 
 fn top(reader: &mut Reader<'_>, table: &DeTable<'_>, layer: &mut Layer) {
-    let known = ["libvirt", "devices", "mdev", "traits", "policy"];
+    let known = ["libvirt", "devices", "mdev", "traits", "policy", "hook"];
     reader.keys(&Arc::from(""), table, &known, |reader, spot, value| match spot.key {
         "mdev" => types(reader, &spot, value, layer),
         name => section(reader, name, &spot, value, layer),
@@ -32,6 +32,7 @@ fn section(reader: &mut Reader<'_>, name: &'static str, spot: &Spot, value: &Val
         "libvirt" => &["uri"],
         "devices" => &["enabled_mdev_types", "unlisted"],
         "traits" => &["file", "lock", "automatic"],
+        "hook" => &["start_budget_ms"],
         _ => &["packing", "on_release", "on_stop", "restore_deadline_sec"],
     };
     reader.keys(&Arc::from(name), table, known, |reader, spot, value| match spot.key {
@@ -47,6 +48,10 @@ fn section(reader: &mut Reader<'_>, name: &'static str, spot: &Spot, value: &Val
         "packing" => layer.packing = reader.word(&spot, value, Packing::ALL, Packing::as_str),
         "on_release" => layer.on_release = reader.word(&spot, value, OnRelease::ALL, OnRelease::as_str),
         "on_stop" => layer.on_stop = reader.word(&spot, value, OnStop::ALL, OnStop::as_str),
+        "start_budget_ms" => {
+            let whole = reader.whole(&spot, value, 100..=60_000);
+            layer.hook_start_budget_ms = whole.and_then(|ms| u32::try_from(ms).ok());
+        }
         _ => layer.restore_deadline_sec = reader.number(&spot, value, 1),
     });
 }

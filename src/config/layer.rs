@@ -20,6 +20,7 @@ pub(super) struct Layer {
     pub(super) packing: Option<Packing>,
     pub(super) on_release: Option<OnRelease>,
     pub(super) on_stop: Option<OnStop>,
+    pub(super) hook_start_budget_ms: Option<u32>,
     pub(super) restore_deadline_sec: Option<u32>,
     /// By type, as the type is written.
     pub(super) types: BTreeMap<String, TypeTable>,
@@ -85,6 +86,7 @@ impl Layer {
             packing: later.packing.or(self.packing),
             on_release: later.on_release.or(self.on_release),
             on_stop: later.on_stop.or(self.on_stop),
+            hook_start_budget_ms: later.hook_start_budget_ms.or(self.hook_start_budget_ms),
             restore_deadline_sec: later.restore_deadline_sec.or(self.restore_deadline_sec),
             types: self.types,
         }

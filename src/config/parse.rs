@@ -91,7 +91,7 @@ mod tests {
             "m.toml:12: mdev.\"nvidia-1\".several_per_vm: expected true or false, found string",
             "m.toml:14: mdev.\"b\".device_addresses: expected a list of strings, found string",
             "m.toml:16: policy.packing: unknown word \"deep\"; expected breadth, depth",
-            "m.toml:17: unknown key \"vgpu\"; expected libvirt, devices, mdev, traits, policy",
+            "m.toml:17: unknown key \"vgpu\"; expected libvirt, devices, mdev, traits, policy, hook",
             "m.toml:19: traits.file: \"x\" is not a valid path: expected an absolute path",
             "m.toml:21: libvirt.uri: \"here\" is not a valid libvirt URI: expected a form like qemu:///system",
         ];

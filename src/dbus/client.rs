@@ -222,6 +222,15 @@ impl Client {
         Ok(self.manager.render_domain(instance, options::domain_xml(xml)?, sent(&options)?).await?)
     }
 
+    /// Has written what a domain of libvirt's own wants; the UUIDs that its devices will have.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub async fn request_for_domain(&self, domain: &str, flavor: Option<&str>) -> Result<Vec<String>, Fault> {
+        let options = flavor.map(|flavor| ("flavor".to_owned(), json!(flavor))).into_iter().collect();
+        Ok(self.manager.domain_request(domain, sent(&options)?).await?)
+    }
+
     /// What libvirt's qemu hook is to print.
     ///
     /// # Errors

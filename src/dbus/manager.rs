@@ -234,6 +234,16 @@ impl Manager {
         Ok(self.service.hook(call).await?)
     }
 
+    /// Writes into the definition of a domain of libvirt's own what it wants, option `flavor`, and host devices for it; without the
+    /// option the wish is taken out. The UUIDs that its devices will have.
+    #[zbus(out_args("devices"), proxy(allow_interactive_auth))]
+    async fn domain_request(&self, domain: &str, options: Record, #[zbus(header)] header: Header<'_>) -> Result<Vec<String>> {
+        let (domain, flavor) = (options::instance(domain)?, options::flavor(&options)?);
+        self.authority.check(&header).await?;
+        let devices = self.service.request_for_domain(domain, flavor.as_deref()).await?;
+        Ok(devices.iter().map(ToString::to_string).collect())
+    }
+
     /// One record per provider with a total above 0; keys as in `inventory --json`.
     #[zbus(out_args("records"))]
     async fn inventory(&self) -> Result<Vec<Record>> {

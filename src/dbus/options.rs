@@ -126,6 +126,14 @@ pub fn hook_call(arguments: &[String], xml: &str) -> Result<HookCall, Fault> {
     })
 }
 
+/// The options of `DomainRequest`.
+///
+/// # Errors
+/// `InvalidRequest` naming the key.
+pub fn flavor(record: &Record) -> Result<Option<String>, Fault> {
+    Options::read(record, &["flavor"])?.text("flavor")
+}
+
 /// The options of `Reconcile`.
 ///
 /// # Errors

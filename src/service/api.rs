@@ -350,8 +350,8 @@ pub trait UseCases: Send + Sync + Debug {
         display: DisplayWish,
     ) -> Result<String, Fault>;
     /// Writes into the definition of a domain of libvirt's own what it wants, and host devices for it; `None` takes the wish out. The
-    /// definition then.
-    async fn request_for_domain(&self, domain: &str, flavor: Option<&str>) -> Result<String, Fault>;
+    /// UUIDs that its devices will have.
+    async fn request_for_domain(&self, domain: &str, flavor: Option<&str>) -> Result<Vec<MdevUuid>, Fault>;
     /// What libvirt's qemu hook is to print: the domain's XML with other devices, or nothing. A fault refuses the start.
     async fn hook(&self, call: HookCall) -> Result<String, Fault>;
     /// Parents with types and devices.

@@ -9,7 +9,11 @@ use crate::xml::domain::{DomainDoc, DomainHostdev, Vgpu, with_vgpu, write_hostde
 
 impl Service {
     /// [`super::api::UseCases::request_for_domain`].
-    pub(super) async fn domain_request(&self, domain: &str, flavor: Option<&str>) -> Result<String, Fault> {
+    pub(super) async fn domain_request(
+        &self,
+        domain: &str,
+        flavor: Option<&str>,
+    ) -> Result<Vec<MdevUuid>, Fault> {
         let (uuid, xml) = self.plain_definition(domain).await?;
         let wish = flavor.map(|flavor| Vgpu { flavor: Some(flavor.trim().to_owned()) });
         let xml = with_vgpu(&xml, wish.as_ref())?;
@@ -20,7 +24,7 @@ impl Service {
         let what = format!("define domain {domain:?}");
         self.host.hypervisor.define(&xml).await.map_err(|e| host_fault(&what, &e))?;
         tracing::info!(instance = %uuid, flavor, "its definition says what it wants");
-        Ok(xml)
+        Ok(named(&DomainDoc::parse(&xml)?))
     }
 
     /// The definition of a domain that no operation of ours looks after.
@@ -47,7 +51,7 @@ impl Service {
     /// The document with as many mediated devices as the request has; those that it names already are among them.
     async fn with_wanted(&self, xml: &str, request: &Request) -> Result<String, Fault> {
         let doc = DomainDoc::parse(xml)?;
-        let named: Vec<MdevUuid> = doc.hostdevs.iter().filter_map(DomainHostdev::mdev_uuid).collect();
+        let named = named(&doc);
         let wanted = usize::try_from(request.device_count()).unwrap_or(usize::MAX);
         if named.len() > wanted {
             let list: Vec<String> = named.iter().map(ToString::to_string).collect();
@@ -79,4 +83,8 @@ impl Service {
         let models = choices.map(|all| all.iter().map(|choice| choice.device_api).collect());
         models.unwrap_or_else(|| vec![DeviceApi::VfioPci; wanted])
     }
+}
+
+fn named(doc: &DomainDoc) -> Vec<MdevUuid> {
+    doc.hostdevs.iter().filter_map(DomainHostdev::mdev_uuid).collect()
 }

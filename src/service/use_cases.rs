@@ -12,8 +12,8 @@ use super::api::{
 use super::observe::{Observation, Usage};
 use super::views;
 use crate::model::{
-    Claim, DisplayWish, Fault, FaultKind, Finding, FindingKind, InventoryRecord, Job, JobId, SagaRow,
-    SagaState,
+    Claim, DisplayWish, Fault, FaultKind, Finding, FindingKind, InventoryRecord, Job, JobId, MdevUuid,
+    SagaRow, SagaState,
 };
 use crate::ops::{host_fault, script};
 
@@ -54,7 +54,7 @@ impl UseCases for Service {
         self.write_hostdevs(domain_xml, Some(instance.uuid), &claims, display)
     }
 
-    async fn request_for_domain(&self, domain: &str, flavor: Option<&str>) -> Result<String, Fault> {
+    async fn request_for_domain(&self, domain: &str, flavor: Option<&str>) -> Result<Vec<MdevUuid>, Fault> {
         self.domain_request(domain, flavor).await
     }
 

@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use mdevirt::model::{
-    DisplayWish, Fault, FaultKind, Finding, InstanceUuid, InventoryRecord, Job, JobId, OpKind, SagaState,
+    DisplayWish, Fault, FaultKind, Finding, InstanceUuid, InventoryRecord, Job, JobId, MdevUuid, OpKind,
+    SagaState,
 };
 use mdevirt::service::api::{
     AcceptRequest, Accepted, Change, ClaimRequest, DeviceView, HookCall, InstanceView, LockView, Operate,
@@ -207,13 +208,19 @@ impl UseCases for Fake {
         self.accept(OpKind::Claim, request.operation_id, json!({ "devices": [sample::claim()] }))
     }
 
-    async fn request_for_domain(&self, domain: &str, flavor: Option<&str>) -> Result<String, Fault> {
+    async fn request_for_domain(&self, domain: &str, flavor: Option<&str>) -> Result<Vec<MdevUuid>, Fault> {
         self.ask(format!("request {domain:?} {flavor:?}"))?;
-        Ok("<domain/>".to_owned())
+        Ok(vec![sample::claim().uuid])
     }
 
     async fn hook(&self, call: HookCall) -> Result<String, Fault> {
         let HookCall { name, operation, sub_operation, extra, domain_xml } = call;
+        if domain_xml.contains("<!-- hang -->") {
+            std::future::pending::<()>().await;
+        }
+        if domain_xml.contains("<!-- slow -->") {
+            tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        }
         self.ask(format!("hook {name:?} {operation} {sub_operation} {extra} {domain_xml:?}"))?;
         Ok(domain_xml.replace("before", "after"))
     }

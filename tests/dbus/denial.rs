@@ -28,6 +28,7 @@ async fn changing_calls_are_refused_before_the_service_hears_of_them() {
         fault(manager.claim(claim).await),
         fault(manager.release("x", none()).await),
         fault(manager.reload().await),
+        fault(manager.domain_request("x", none()).await),
         fault(manager.hook(["x", "prepare", "begin", "-"].map(String::from).into(), "<domain/>").await),
         fault(manager.reconcile(none()).await),
         fault(manager.trait_lock().await),

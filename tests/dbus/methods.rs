@@ -4,7 +4,7 @@ use mdevirt::model::{DisplayWish, Fault, FaultKind};
 use mdevirt::service::api::UseCases;
 use serde_json::json;
 
-use crate::bus::{Fake, Pace, PrivateBus};
+use crate::bus::{Fake, Pace, PrivateBus, sample};
 use crate::{client, fault, manager, record, spawn_options};
 
 const INSTANCE: &str = "11111111-2222-4333-8444-555555555555";
@@ -49,6 +49,9 @@ async fn verbs_hand_over_their_arguments() {
         .await
         .unwrap();
     assert_eq!(hooked, "<domain>after</domain>");
+    let devices =
+        manager.domain_request("web-01", record(&json!({"flavor": "resources:VGPU=1"}))).await.unwrap();
+    assert_eq!(devices, [sample::claim().uuid.to_string()]);
     let asked = service.world().asked.clone();
     let asked: Vec<&str> = asked.iter().map(String::as_str).collect();
     assert_eq!(
@@ -63,6 +66,7 @@ async fn verbs_hand_over_their_arguments() {
             r#"release "11111111-2222-4333-8444-555555555555" None"#,
             r#"render "web-01" 9 On"#,
             r#"hook "web-01" migrate begin - "<domain>before</domain>""#,
+            r#"request "web-01" Some("resources:VGPU=1")"#,
         ]
     );
 }

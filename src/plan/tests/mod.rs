@@ -113,6 +113,7 @@ fn config(enabled: Vec<EnabledType>) -> Config {
         packing: Packing::Breadth,
         on_release: OnRelease::Remove,
         on_stop: crate::config::OnStop::Release,
+        hook_start_budget_ms: 2000,
         restore_deadline_sec: 300,
     }
 }

@@ -1,0 +1,105 @@
+//! From the daemon's answer, or its silence, to what libvirt is told.
+
+use super::scan::Concern;
+use crate::model::{Fault, FaultKind};
+
+/// What is printed, and the exit code.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Answer {
+    /// For standard output: what libvirt takes instead of the domain; empty leaves it as it is.
+    pub(super) domain_xml: String,
+    /// For standard error, which libvirt shows to whoever wanted the guest; empty for nothing.
+    pub(super) line: String,
+    pub(super) code: u8,
+}
+
+/// Whether libvirt asks before the guest runs. Operations of a later libvirt are none of ours, and refuse nothing.
+///
+/// # Source
+/// libvirt `docs/hooks.rst`, "/etc/libvirt/hooks/qemu".
+pub(super) fn may_refuse(operation: &str) -> bool {
+    matches!(operation, "prepare" | "migrate" | "restore")
+}
+
+/// The answer for a domain that concerns us.
+pub(super) fn decide(operation: &str, concern: Concern, outcome: Result<String, Fault>) -> Answer {
+    match outcome {
+        // libvirt takes another XML at these points alone.
+        Ok(domain_xml) if operation != "prepare" => Answer { domain_xml, ..Answer::default() },
+        Ok(_) => Answer::default(),
+        Err(fault) if !is_silence(&fault) => {
+            Answer { line: line(&fault.message), code: refusal(&fault), ..Answer::default() }
+        }
+        Err(fault) if concern == Concern::Ours => {
+            let text = format!(
+                "mdevirtd gives no answer ({}), so the guest does not start without its device; look at `systemctl status mdevirtd`",
+                fault.message
+            );
+            Answer { line: line(&text), code: refusal(&fault), ..Answer::default() }
+        }
+        Err(fault) => {
+            let text = format!(
+                "mdevirtd gives no answer ({}); the guest has a mediated device without metadata of ours, so it is left alone",
+                fault.message
+            );
+            Answer { line: line(&text), ..Answer::default() }
+        }
+    }
+}
+
+/// Whether nobody was there to answer.
+fn is_silence(fault: &Fault) -> bool {
+    matches!(fault.kind, FaultKind::HostUnreachable | FaultKind::Timeout | FaultKind::ShuttingDown)
+}
+
+/// Never 0.
+fn refusal(fault: &Fault) -> u8 {
+    fault.kind.exit_code().max(1)
+}
+
+/// One line, whatever the message names.
+fn line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(kind: FaultKind) -> Result<String, Fault> {
+        Err(Fault::new(kind, "line one\nline\ttwo"))
+    }
+
+    #[test]
+    fn only_migration_and_restore_get_another_xml() {
+        let answer = |operation| decide(operation, Concern::Ours, Ok("<domain/>".to_owned())).domain_xml;
+        assert_eq!([answer("prepare"), answer("migrate"), answer("restore")], ["", "<domain/>", "<domain/>"]);
+    }
+
+    #[test]
+    fn a_refusal_is_one_line_and_a_code() {
+        for concern in [Concern::Ours, Concern::Device] {
+            let answer = decide("prepare", concern, fault(FaultKind::NoCapacity));
+            assert_eq!((answer.line.as_str(), answer.code), ("line one line two", 3));
+        }
+    }
+
+    #[test]
+    fn silence_keeps_our_guests_from_starting_and_nobody_elses() {
+        for kind in [FaultKind::HostUnreachable, FaultKind::Timeout, FaultKind::ShuttingDown] {
+            let ours = decide("prepare", Concern::Ours, fault(kind));
+            assert!(ours.code != 0 && ours.line.contains("systemctl status mdevirtd"), "{ours:?}");
+            let other = decide("prepare", Concern::Device, fault(kind));
+            assert!(other.code == 0 && other.line.contains("left alone"), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn where_the_guest_runs_or_is_gone_nothing_is_refused() {
+        for operation in
+            ["start", "started", "stopped", "release", "reconnect", "attach", "of-a-later-libvirt"]
+        {
+            assert!(!may_refuse(operation), "{operation}");
+        }
+    }
+}
