@@ -2,7 +2,7 @@
 //!
 //! 1. A read either is complete or is an error: an empty list means "none", never "could not look".
 //! 2. Nothing here decides; it reports what is and does what it is told, once.
-//! 3. Only `libvirt/` knows the virt crates, only `sysfs.rs` knows kernel paths, only this room starts programs.
+//! 3. Only `libvirt/` knows the virt crates, only `sysfs` knows kernel paths, only this room starts programs.
 
 #[cfg(feature = "libvirt")]
 pub mod libvirt;
@@ -88,32 +88,22 @@ pub trait NodeDevices: Send + Sync + Debug {
     /// that is open is `InUse` and stays.
     async fn remove(&self, uuid: MdevUuid, parent: &ParentAddr) -> Result<(), HostError>;
 
-    /// As `scan`, without a question to libvirt: parents with their types and what is free, and devices that exist. Definitions
-    /// are not seen (`defined` is false), nor anything else that libvirt alone knows.
-    async fn scan_kernel(&self) -> Result<HostScan, HostError> {
-        Err(no_kernel())
-    }
+    /// As `scan`, without a question to libvirt: parents with their types and what is free, and devices that exist.
+    /// Definitions are not seen (`defined` is false), nor findings that only libvirt makes.
+    async fn scan_kernel(&self) -> Result<HostScan, HostError>;
 
-    /// As `find`, without a question to libvirt: the device with this UUID that exists.
-    async fn find_in_kernel(&self, _uuid: MdevUuid) -> Result<Option<Mdev>, HostError> {
-        Err(no_kernel())
-    }
+    /// As `find`, without a question to libvirt: the device with this UUID that exists in the kernel.
+    async fn find_in_kernel(&self, uuid: MdevUuid) -> Result<Option<Mdev>, HostError>;
 
-    /// Makes a device active without libvirt: it is not defined, and gone after a boot. One that exists with the same UUID, parent
-    /// and type is left as it is; another under that UUID is `Refused`.
-    async fn create_in_kernel(&self, _new: &NewMdev) -> Result<(), HostError> {
-        Err(no_kernel())
-    }
+    /// Makes a device active by the kernel alone: it is not defined, and gone after a reboot. One that exists with the same
+    /// UUID, parent and type is left as it is; another under that UUID is `Refused`.
+    async fn create_in_kernel(&self, new: &NewMdev) -> Result<(), HostError>;
 
     /// Changes from now on.
     fn events(&self) -> broadcast::Receiver<HostEvent>;
 
     /// What tells one boot of the host from another; `None` where nothing tells it.
     fn boot_id(&self) -> Result<Option<String>, HostError>;
-}
-
-fn no_kernel() -> HostError {
-    HostError::NotSupported("devices of this host are seen through libvirt alone".to_owned())
 }
 
 /// A domain as libvirt has it.

@@ -3,13 +3,13 @@
 //! 1. A path is built from checked values only ([`PciAddress`], [`ParentAddr`], [`TypeId`], [`MdevUuid`], numbers); no text
 //!    from outside becomes a path component.
 //! 2. What is not there is `None` or empty; any other failure is [`HostError::Unreadable`], never "nothing".
-//! 3. Nothing here writes.
+//! 3. Nothing here writes but `create`, whose head says why.
 //!
-//! `kernel` puts all of it together to a look at the host without libvirt.
-//!
-//! Descriptions of types (`types`) are remembered. Everything else is a question about one device, answered from disk each time.
+//! What a driver states of its types (`types`, `offers`) is remembered. Everything else is answered from disk each time.
 
-mod kernel;
+mod create;
+mod offers;
+mod scan;
 mod types;
 
 use std::collections::BTreeMap;
@@ -25,11 +25,12 @@ use crate::model::{MdevUuid, NodeName, ParentAddr, PciAddress, TypeId};
 const ATTRIBUTE_LIMIT: u64 = 64 * 1024;
 const MDEV_DEVICES: &str = "sys/bus/mdev/devices";
 
-/// A device tree on a root directory. Cheap to clone; clones share the cache of descriptions.
+/// A device tree on a root directory. Cheap to clone; clones share what is remembered.
 #[derive(Debug, Clone)]
 pub struct Sysfs {
     root: Arc<Path>,
     described: Arc<types::Described>,
+    stated: Arc<offers::Stated>,
 }
 
 /// How many virtual functions a physical function has.
@@ -53,7 +54,7 @@ pub struct ActiveMdev {
 impl Sysfs {
     /// A tree below `root`, which need not exist.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into().into(), described: Arc::default() }
+        Self { root: root.into().into(), described: Arc::default(), stated: Arc::default() }
     }
 
     /// The root directory it looks below.
@@ -208,14 +209,19 @@ impl Sysfs {
     pub fn iommu_groups(&self) -> Result<BTreeMap<u32, Vec<PciAddress>>, HostError> {
         let mut groups: BTreeMap<u32, Vec<PciAddress>> = BTreeMap::new();
         for addr in self.names_in("sys/bus/pci/devices")?.iter().filter_map(|name| name.parse().ok()) {
-            let path = format!("{}/iommu_group", pci(addr));
-            if let Some(group) = self.link_name(&path)? {
-                let number = group.parse().map_err(|_| unreadable(&path, "the group has no number"))?;
+            if let Some(number) = self.iommu_group(&pci(addr))? {
                 groups.entry(number).or_default().push(addr);
             }
         }
         groups.values_mut().for_each(|members| members.sort_unstable());
         Ok(groups)
+    }
+
+    /// The number of the group that a device is in.
+    fn iommu_group(&self, device: &str) -> Result<Option<u32>, HostError> {
+        let path = format!("{device}/iommu_group");
+        let Some(group) = self.link_name(&path)? else { return Ok(None) };
+        group.parse().map(Some).map_err(|_| unreadable(&path, "the group has no number"))
     }
 
     fn number(&self, path: &str) -> Result<Option<u32>, HostError> {

@@ -100,6 +100,18 @@ impl NodeDevices for Listing {
         Err(HostError::NotSupported("a listing removes nothing".to_owned()))
     }
 
+    async fn scan_kernel(&self) -> Result<HostScan, HostError> {
+        Err(HostError::NotSupported("a listing has no kernel".to_owned()))
+    }
+
+    async fn find_in_kernel(&self, _: MdevUuid) -> Result<Option<Mdev>, HostError> {
+        Err(HostError::NotSupported("a listing has no kernel".to_owned()))
+    }
+
+    async fn create_in_kernel(&self, _: &NewMdev) -> Result<(), HostError> {
+        Err(HostError::NotSupported("a listing has no kernel".to_owned()))
+    }
+
     fn boot_id(&self) -> Result<Option<String>, HostError> {
         Ok(None)
     }

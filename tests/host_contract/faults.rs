@@ -15,6 +15,7 @@ on_each_base!(
     an_unknown_outcome_has_none,
     libvirt_is_away_for_some_calls,
     libvirt_comes_back_when_healed,
+    the_kernel_is_there_while_libvirt_is_away,
     a_parent_vanishes_and_returns,
     a_parent_appears_late,
     a_card_takes_its_vfs_along,
@@ -56,6 +57,9 @@ async fn do_call(host: &SimHost, call: &str) -> Result<(), HostError> {
         "scan" => host.scan().await.map(|_| ()),
         "find" => host.find(mdev(1)).await.map(|_| ()),
         "create" => create(host, 2).await,
+        "scan-kernel" => host.scan_kernel().await.map(|_| ()),
+        "find-in-kernel" => host.find_in_kernel(mdev(1)).await.map(|_| ()),
+        "create-in-kernel" => host.create_in_kernel(&new(2, &addr(GPU), &type_id("nvidia-18"))).await,
         "remove" => host.remove(mdev(2), &addr(GPU)).await,
         "domains" => host.domains().await.map(|_| ()),
         "define" => host.define(&domain_xml(3, &[])).await,
@@ -66,8 +70,22 @@ async fn do_call(host: &SimHost, call: &str) -> Result<(), HostError> {
     }
 }
 
-const CALLS: [&str; 9] =
-    ["scan", "find", "create", "remove", "domains", "define", "undefine", "start", "stop"];
+const CALLS: [&str; 12] = [
+    "scan",
+    "find",
+    "create",
+    "scan-kernel",
+    "find-in-kernel",
+    "create-in-kernel",
+    "remove",
+    "domains",
+    "define",
+    "undefine",
+    "start",
+    "stop",
+];
+
+const CHANGES: [&str; 6] = ["create", "create-in-kernel", "define", "undefine", "start", "stop"];
 
 async fn state(host: &SimHost) -> (Vec<Mdev>, Vec<(String, bool)>) {
     let domains = host.domains().await.unwrap().into_iter().map(|d| (d.name, d.running)).collect();
@@ -97,7 +115,7 @@ async fn a_call_fails_in_the_way_it_is_told_and_does_nothing(base: Base) {
 }
 
 async fn a_lost_answer_has_its_effect(base: Base) {
-    for call in ["create", "define", "undefine", "start", "stop"] {
+    for call in CHANGES {
         let host = about_to_fail(base, call, "answer-lost").await;
         let before = state(&host).await;
         let err = do_call(&host, call).await.unwrap_err();
@@ -108,7 +126,7 @@ async fn a_lost_answer_has_its_effect(base: Base) {
 }
 
 async fn an_unknown_outcome_has_none(base: Base) {
-    for call in ["create", "define", "undefine", "start", "stop"] {
+    for call in CHANGES {
         let host = about_to_fail(base, call, "outcome-unknown").await;
         let before = state(&host).await;
         let err = do_call(&host, call).await.unwrap_err();
@@ -144,6 +162,19 @@ async fn libvirt_comes_back_when_healed(base: Base) {
     assert_eq!(got, [HostEvent::Disconnected, HostEvent::Connected]);
     assert!(events.try_recv().is_err());
     host.scan().await.unwrap();
+}
+
+async fn the_kernel_is_there_while_libvirt_is_away(base: Base) {
+    let host = scripted(base, "two-m60.xml", "[[fail]]\ncall = 'any'\ntimes = 0\nkind = 'unreachable'").await;
+    let mut events = host.events();
+    host.scan().await.unwrap_err();
+    host.create_in_kernel(&new(1, &addr(GPU), &type_id("nvidia-18"))).await.unwrap();
+    assert!(host.find_in_kernel(mdev(1)).await.unwrap().is_some());
+    assert_eq!(host.scan_kernel().await.unwrap().mdevs.len(), 1);
+    assert_eq!(events.recv().await.unwrap(), HostEvent::Disconnected);
+    assert_eq!(events.recv().await.unwrap(), HostEvent::NodeDevices);
+    assert!(events.try_recv().is_err(), "libvirt is still away");
+    host.scan().await.unwrap_err();
 }
 
 async fn a_parent_vanishes_and_returns(base: Base) {

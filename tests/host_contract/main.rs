@@ -7,6 +7,7 @@
 mod contract;
 mod faults;
 mod hosts;
+mod kernel;
 mod world;
 
 /// Makes each of the functions a test on each reader of scenarios.

@@ -16,17 +16,17 @@
 //! | `nodedev` | discovery, as libvirt lists it |
 //! | `witness` | what the kernel and mdevctl's files say of the same |
 //! | `device`, `next` | making and removing a mediated device |
+//! | `direct` | both without libvirt, while it waits for its hook |
 //! | `domain` | domains |
-//! | `kernel` | devices past libvirt, while it waits for us |
 //! | `guest` | saving a guest, and devices that come and go while it runs |
 
 mod device;
+mod direct;
 mod domain;
 mod error;
 mod events;
 mod ffi;
 mod guest;
-mod kernel;
 mod lanes;
 mod link;
 mod next;
@@ -169,15 +169,15 @@ impl NodeDevices for LibvirtHost {
     }
 
     async fn scan_kernel(&self) -> Result<HostScan, HostError> {
-        self.look_at_kernel().await
+        self.scan_past_libvirt().await
     }
 
     async fn find_in_kernel(&self, uuid: MdevUuid) -> Result<Option<Mdev>, HostError> {
-        self.existing(uuid).await
+        self.find_past_libvirt(uuid).await
     }
 
     async fn create_in_kernel(&self, new: &NewMdev) -> Result<(), HostError> {
-        self.make_in_kernel(new).await
+        self.make_past_libvirt(new).await
     }
 
     fn boot_id(&self) -> Result<Option<String>, HostError> {

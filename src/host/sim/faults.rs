@@ -18,7 +18,7 @@ pub(super) struct CallSite {
 
 impl CallSite {
     fn fits(&self, call: Call, parent: Option<&ParentAddr>, instance: Option<&InstanceUuid>) -> bool {
-        (call == self.call || (call == Call::Any && !self.call.is_past_libvirt()))
+        (call == Call::Any || call == self.call)
             && parent.is_none_or(|p| self.parent.as_ref() == Some(p))
             && instance.is_none_or(|i| self.instance.as_ref() == Some(i))
     }
@@ -89,7 +89,8 @@ impl Faults {
         let mut verdict = Verdict::Go;
         let mut rules = self.lock();
         for (rule, seen) in &mut rules.fails {
-            if !site.fits(rule.call, rule.parent.as_ref(), rule.instance.as_ref()) {
+            let unconcerned = rule.kind == FailKind::Unreachable && site.call.is_of_kernel();
+            if unconcerned || !site.fits(rule.call, rule.parent.as_ref(), rule.instance.as_ref()) {
                 continue;
             }
             *seen = seen.saturating_add(1);

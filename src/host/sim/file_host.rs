@@ -93,6 +93,18 @@ impl NodeDevices for FileHost {
         Err(HostError::NotSupported("removing a mediated device of a scenario file".to_owned()))
     }
 
+    async fn scan_kernel(&self) -> Result<HostScan, HostError> {
+        Err(HostError::NotSupported("a scenario file has no kernel".to_owned()))
+    }
+
+    async fn find_in_kernel(&self, _uuid: MdevUuid) -> Result<Option<Mdev>, HostError> {
+        Err(HostError::NotSupported("a scenario file has no kernel".to_owned()))
+    }
+
+    async fn create_in_kernel(&self, _new: &NewMdev) -> Result<(), HostError> {
+        Err(HostError::NotSupported("a scenario file has no kernel".to_owned()))
+    }
+
     fn events(&self) -> broadcast::Receiver<HostEvent> {
         self.events.subscribe()
     }

@@ -63,15 +63,18 @@ impl NodeDevices for SimHost {
     }
 
     async fn scan_kernel(&self) -> Result<HostScan, HostError> {
-        self.seen_by_kernel().await
+        self.call(site(Call::ScanKernel, None, "looking at the kernel".to_owned()), self.seen_by_kernel())
+            .await
     }
 
     async fn find_in_kernel(&self, uuid: MdevUuid) -> Result<Option<Mdev>, HostError> {
-        self.found_by_kernel(uuid).await
+        let what = format!("looking for mdev {uuid} in the kernel");
+        self.call(site(Call::FindInKernel, None, what), async { Ok(self.kernel_has(uuid)) }).await
     }
 
     async fn create_in_kernel(&self, new: &NewMdev) -> Result<(), HostError> {
-        self.made_by_kernel(new).await
+        let what = format!("creating mdev {} on {} in the kernel", new.uuid, new.parent);
+        self.call(site(Call::CreateInKernel, Some(&new.parent), what), self.create_undefined(new)).await
     }
 
     fn events(&self) -> broadcast::Receiver<HostEvent> {
@@ -199,13 +202,19 @@ fn refuse_other(table: &Table, here: Option<&Mdev>, wanted: &Wanted<'_>) -> Resu
     let elsewhere = |d: &&Mdev| d.uuid == wanted.uuid && d.parent != *wanted.parent;
     let taken = |d: &&Mdev| elsewhere(d) && (d.active || here.is_none());
     let other = here.filter(|d| !is_same(d)).or_else(|| table.devices.iter().find(taken));
-    other.map_or(Ok(()), |other| {
-        let its_type = other.type_id.as_ref().map_or("an unknown type", TypeId::as_str);
-        Err(HostError::Refused(format!("mdev {} exists on {} as {its_type}", other.uuid, other.parent)))
-    })
+    other.map_or(Ok(()), |other| Err(taken_by(other)))
 }
 
-fn check_room(functions: &[Parent], parent: &ParentAddr, type_id: &TypeId) -> Result<(), HostError> {
+pub(super) fn taken_by(other: &Mdev) -> HostError {
+    let its_type = other.type_id.as_ref().map_or("an unknown type", TypeId::as_str);
+    HostError::Refused(format!("mdev {} exists on {} as {its_type}", other.uuid, other.parent))
+}
+
+pub(super) fn check_room(
+    functions: &[Parent],
+    parent: &ParentAddr,
+    type_id: &TypeId,
+) -> Result<(), HostError> {
     let function = functions
         .iter()
         .find(|p| p.addr == *parent)
@@ -219,7 +228,7 @@ fn check_room(functions: &[Parent], parent: &ParentAddr, type_id: &TypeId) -> Re
     Ok(())
 }
 
-fn free_group(table: &Table) -> u32 {
+pub(super) fn free_group(table: &Table) -> u32 {
     let taken: std::collections::BTreeSet<u32> = table.devices.iter().filter_map(|d| d.iommu_group).collect();
     (FIRST_GROUP..).find(|group| !taken.contains(group)).unwrap_or(FIRST_GROUP)
 }

@@ -2,8 +2,8 @@
 //!
 //! ```toml
 //! [[fail]]                      # the second create on this parent finds no room
-//! call = "create"               # scan find create remove domains define undefine start stop save attach detach, or any
-//!                               # of these; past libvirt: scan-kernel create-in-kernel
+//! call = "create"               # scan find create remove domains define undefine start stop save attach detach,
+//!                               # scan-kernel find-in-kernel create-in-kernel, or any
 //! parent = "0000:84:00.0"       # left out: any parent; `instance = "UUID"` does the same for domain calls
 //! nth = 2                       # counts the matching calls from 1; left out: 1
 //! times = 1                     # that many in a row; 0: for ever; left out: 1
@@ -39,6 +39,12 @@ pub enum Call {
     Create,
     /// `remove`.
     Remove,
+    /// `scan_kernel`.
+    ScanKernel,
+    /// `find_in_kernel`.
+    FindInKernel,
+    /// `create_in_kernel`.
+    CreateInKernel,
     /// `domains`, `domain`, `definition` and `is_saved`.
     Domains,
     /// `define`.
@@ -55,18 +61,14 @@ pub enum Call {
     Attach,
     /// `detach`.
     Detach,
-    /// `scan_kernel` and `find_in_kernel`.
-    ScanKernel,
-    /// `create_in_kernel`.
-    CreateInKernel,
-    /// Any of those that go through libvirt.
+    /// Any of them.
     Any,
 }
 
 impl Call {
-    /// Whether libvirt has no part in it.
-    pub(super) fn is_past_libvirt(self) -> bool {
-        matches!(self, Self::ScanKernel | Self::CreateInKernel)
+    /// Whether libvirt has no part in it, so that it goes on while libvirt is away.
+    pub(super) fn is_of_kernel(self) -> bool {
+        matches!(self, Self::ScanKernel | Self::FindInKernel | Self::CreateInKernel)
     }
 }
 
@@ -74,7 +76,8 @@ impl Call {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FailKind {
-    /// libvirt is away for these calls; `Disconnected` comes with the first, `Connected` after the last.
+    /// libvirt is away for these calls; `Disconnected` comes with the first, `Connected` after the last. Calls of the kernel
+    /// go on and are not counted.
     Unreachable,
     /// The call takes effect, the caller gets `OutcomeUnknown`.
     AnswerLost,
