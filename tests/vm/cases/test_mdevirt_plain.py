@@ -1,6 +1,6 @@
 """Plain libvirt: `virsh start` of a domain that says in its metadata what it wants, and what becomes of it."""
 
-from rig import M60, domain_xml, until
+from rig import domain_xml, until
 
 NEEDS_PACKAGE = True
 OWN_VM = True
@@ -97,17 +97,3 @@ def test_a_guest_of_autostart_is_up_again_after_a_boot(vm):
     until("the books to follow", lambda: states(vm) == {"web-01": ["in-use"]}, timeout=120)
     assert vm.gpus.mdevs() == [f"{UUID}1"], "what was not to start holds nothing"
 
-
-def test_with_the_modular_daemons(vm):
-    vm.run("systemctl stop libvirtd.service libvirtd.socket libvirtd-ro.socket libvirtd-admin.socket")
-    vm.run("systemctl start virtqemud.socket virtnodedevd.socket")
-    vm.daemon.fresh(CONFIG)
-    defined(vm, "web-01", [f"{UUID}1"])
-    vm.run("virsh start web-01")
-    assert vm.gpus.mdevs() == [f"{UUID}1"]
-    held = vm.daemon.spawn(domain_xml("web-02"), "resources:VGPU=1")["devices"][0]
-    assert held["parent"] in M60
-    vm.daemon.ctl("destroy web-02")
-    vm.run("virsh destroy web-01")
-    until_free(vm)
-    vm.run("virsh undefine web-01")
