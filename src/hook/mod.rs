@@ -75,7 +75,8 @@ fn ask(call: &HookCall, bus: &Bus) -> Result<String, Fault> {
     let budget = budget();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|err| Fault::new(FaultKind::Internal, format!("cannot start: {err}")))?;
-    let asked = async { Client::connect(bus, budget).await?.hook(call).await };
+    // Connection and answer share the budget, which is measured here alone.
+    let asked = async { Client::connect(bus, budget * 2).await?.hook(call).await };
     let late = || Fault::new(FaultKind::Timeout, format!("no answer within {} ms", budget.as_millis()));
     runtime.block_on(async { tokio::time::timeout(budget, asked).await.unwrap_or_else(|_| Err(late())) })
 }
