@@ -6,6 +6,8 @@
 mod bench;
 #[path = "plain/life.rs"]
 mod life;
+#[path = "plain/moves.rs"]
+mod moves;
 #[path = "plain/refused.rs"]
 mod refused;
 #[path = "plain/waiting.rs"]

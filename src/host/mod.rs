@@ -162,6 +162,9 @@ pub trait Hypervisor: Send + Sync + Debug {
     /// Whether such an image is there.
     async fn is_saved(&self, uuid: InstanceUuid) -> Result<bool, HostError>;
 
+    /// Writes our element of the domain's metadata, given without its namespace, in what it runs with and in its definition.
+    async fn describe(&self, uuid: InstanceUuid, element: &str) -> Result<(), HostError>;
+
     /// Puts a host device, as `<hostdev>`, into the domain. Where it is already, nothing is done.
     async fn attach(&self, uuid: InstanceUuid, hostdev: &HostdevXml, into: Config) -> Result<(), HostError>;
 

@@ -148,7 +148,7 @@ impl Handover {
 }
 
 impl Traveller {
-    fn of(claim: &Claim) -> Result<Self, Fault> {
+    pub(super) fn of(claim: &Claim) -> Result<Self, Fault> {
         let unknown = || {
             let text = format!(
                 "what type {} is on another host is not known ({}): it was booked by an older mdevirt; stop and destroy it, \

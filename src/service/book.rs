@@ -49,7 +49,7 @@ pub(super) struct Asked<'a> {
 }
 
 /// Devices that were chosen, nothing written yet.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Chosen {
     pub(super) claims: Vec<Claim>,
     pub(super) devices: Vec<DevicePlan>,

@@ -70,6 +70,9 @@ impl Service {
             HostEvent::NodeDevices => self.tell(Change::Inventory),
             HostEvent::Domain(uuid) => {
                 self.catch_up(Some(uuid)).await;
+                if self.rests(uuid) {
+                    self.leave_stopped(uuid).await;
+                }
                 self.write_wanted(uuid).await;
             }
             HostEvent::Connected => {
@@ -130,7 +133,9 @@ impl Service {
             Ok(true) => {
                 tracing::info!(%instance, running, "its domain changed by itself");
                 self.tell(Change::Claim(instance));
-                if !running {
+                if running {
+                    self.describe(instance).await;
+                } else {
                     self.leave_later(instance);
                 }
                 false

@@ -9,7 +9,7 @@ use super::Service;
 use super::api::{Change, HookCall};
 use crate::model::{
     Claim, ClaimId, ClaimRole, DomainOwner, Fault, FaultKind, Instance, InstanceUuid, JobId, MdevUuid,
-    SagaState,
+    MoveKind, SagaState,
 };
 use crate::ops::host_fault;
 use crate::xml::domain::{DomainDoc, DomainHostdev};
@@ -18,9 +18,8 @@ impl Service {
     /// [`super::api::UseCases::hook`].
     pub(super) async fn answer_hook(&self, call: HookCall) -> Result<String, Fault> {
         match call.operation.as_str() {
-            "prepare" | "migrate" | "restore" => {
-                self.make_ready(&call).await?;
-            }
+            "migrate" => return self.receive(&call).await,
+            "prepare" | "restore" => self.make_ready(&call).await?,
             // A start that came to nothing has no event of its own.
             "release" => self.look_later(&call.domain_xml),
             _ => {}
@@ -42,6 +41,13 @@ impl Service {
         // It is our own start, which has made sure of all this.
         if self.store.live_saga(instance.uuid)?.is_some() {
             return Ok(());
+        }
+        if books.move_of(instance.uuid).is_some_and(|m| m.kind == MoveKind::Out) {
+            let text = format!(
+                "instance {:?} is on its way to another host, and may run there; confirm or revert its migration first",
+                instance.name
+            );
+            return Err(Fault::new(FaultKind::InstanceBusy, text));
         }
         let held: Vec<Claim> =
             books.claims_of(instance.uuid).filter(|c| c.role == ClaimRole::Primary).cloned().collect();
@@ -127,14 +133,16 @@ impl Service {
     }
 }
 
-/// Refuses if the domain lacks a device of its instance: it would run without what its user has booked.
+/// Refuses if the domain lacks a device of its instance: it would run without what its user has booked. What an orchestrator
+/// gives its domains, and when, is its own affair.
 fn names_all(instance: &Instance, held: &[Claim], named: &[MdevUuid]) -> Result<(), Fault> {
     let Some(missing) = held.iter().find(|c| !named.contains(&c.uuid)) else { return Ok(()) };
     let what_now = match instance.owner {
+        DomainOwner::Caller => return Ok(()),
         DomainOwner::Mdevirt => {
             format!("a suspended guest goes on with `mdevirtctl resume {}`", instance.name)
         }
-        DomainOwner::Caller | DomainOwner::Libvirt => {
+        DomainOwner::Libvirt => {
             "write it into the definition again, or give it back with `mdevirtctl claim release`".to_owned()
         }
     };

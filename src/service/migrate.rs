@@ -8,6 +8,7 @@ use super::basis::Tries;
 use super::book::{Chosen, Draft, digest_of};
 use super::definitions::console_of;
 use super::lifecycle::Subject;
+use super::observe::Observation;
 use super::resize::{baggage_of, moved_on};
 use crate::catalog::LockMark;
 use crate::model::{
@@ -15,7 +16,7 @@ use crate::model::{
     MoveKind, MovePhase, OpKind, Request,
 };
 use crate::ops::Params;
-use crate::plan::handover::{Handover, Leaving};
+use crate::plan::handover::{Handover, Leaving, Traveller};
 use crate::plan::migrate::{Moving, landings};
 use crate::plan::pick::Choice;
 use crate::xml::domain::{DomainDoc, without_hostdevs};
@@ -85,7 +86,7 @@ impl Service {
             );
             return Err(Fault::new(FaultKind::InvalidRequest, text));
         }
-        self.check_lock(&document)?;
+        self.same_lock(&document.name, &document.host, document.lock.as_ref())?;
         self.check_domain(&document).await?;
         let flavor = request.flavor.clone().or_else(|| document.flavor.clone());
         let draft = Draft {
@@ -113,23 +114,23 @@ impl Service {
         }
     }
 
-    fn check_lock(&self, document: &Handover) -> Result<(), Fault> {
+    /// Types mean the same on both hosts only under one lock.
+    pub(super) fn same_lock(&self, name: &str, host: &str, theirs: Option<&LockMark>) -> Result<(), Fault> {
         let ours = self.settings.now().lock.as_ref().map(LockMark::from);
-        if ours.as_ref().map(|l| l.digest) == document.lock.as_ref().map(|l| l.digest) {
+        if ours.as_ref().map(|l| l.digest) == theirs.map(|l| l.digest) {
             return Ok(());
         }
-        let shown = |mark: &Option<LockMark>| match mark {
+        let shown = |mark: Option<&LockMark>| match mark {
             Some(mark) => format!("revision {}, digest {}", mark.revision, mark.digest.short()),
             None => "none".to_owned(),
         };
-        let (there, here) = (shown(&document.lock), shown(&ours));
+        let (there, here) = (shown(theirs), shown(ours.as_ref()));
         let text = format!(
-            "migrate {:?} from {}: the lock of traits there is {there}, here it is {here}; ship one traits.lock to both, \
-             `mdevirtctl trait verify` on exports of both says what differs",
-            document.name, document.host
+            "migrate {name:?} from {host}: the lock of traits there is {there}, here it is {here}; ship one traits.lock to both, \
+             `mdevirtctl trait verify` on exports of both says what differs"
         );
         Err(Fault::new(FaultKind::TraitMismatch, text)
-            .with_details(json!({ "source": document.lock, "target": ours })))
+            .with_details(json!({ "source": theirs, "target": ours })))
     }
 
     /// The seal says that the document is whole, not that its parts belong together: the domain must be the instance's, and
@@ -170,19 +171,31 @@ impl Service {
     }
 
     async fn land(&self, document: &Handover) -> Result<Chosen, Fault> {
-        let settings = self.settings.now();
         let seen = self.observe().await?;
+        let whose = (document.instance, document.name.as_str(), document.host.as_str());
+        self.land_on(&seen, whose, &document.devices, ClaimRole::Incoming)
+    }
+
+    /// Devices of the same identities, on what was seen.
+    pub(super) fn land_on(
+        &self,
+        seen: &Observation,
+        (instance, name, host): (InstanceUuid, &str, &str),
+        devices: &[Traveller],
+        role: ClaimRole,
+    ) -> Result<Chosen, Fault> {
+        let settings = self.settings.now();
         let picture = seen.picture(&settings);
-        self.learn(&seen, &settings, &picture)?;
+        self.learn(seen, &settings, &picture)?;
         let moving: Vec<Moving> =
-            document.devices.iter().map(|d| Moving { uuid: d.uuid, identity: d.identity.clone() }).collect();
+            devices.iter().map(|d| Moving { uuid: d.uuid, identity: d.identity.clone() }).collect();
         let landed = landings(&moving, &picture.capacity, &picture.resolution).map_err(|err| {
-            let text = format!("migrate {:?} from {}: {err}", document.name, document.host);
+            let text = format!("migrate {name:?} from {host}: {err}");
             let no_room = err.reasons.iter().any(|r| !r.reason.starts_with("serves "));
             let kind = if no_room { FaultKind::NoCapacity } else { FaultKind::Incompatible };
             Fault::new(kind, text).with_details(json!({ "identity": err.identity, "parents": err.reasons }))
         })?;
-        let choices = document.devices.iter().zip(landed).map(|(device, landing)| Choice {
+        let choices = devices.iter().zip(landed).map(|(device, landing)| Choice {
             group: device.group.clone(),
             type_name: seen
                 .identity(&landing.parent, &landing.type_id)
@@ -194,7 +207,7 @@ impl Service {
             required: device.traits.clone(),
             reuse: None,
         });
-        Ok(self.chosen((document.instance, ClaimRole::Incoming), &seen, choices.collect()))
+        Ok(self.chosen((instance, role), seen, choices.collect()))
     }
 
     fn arrival(&self, document: &Handover, draft: &Draft, chosen: &Chosen) -> Result<Params, Fault> {

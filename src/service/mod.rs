@@ -7,6 +7,7 @@
 
 mod admission;
 pub mod api;
+mod arrive;
 mod basis;
 mod book;
 mod definitions;

@@ -69,7 +69,7 @@ impl Service {
         self.store.books().instance(instance).is_some_and(|i| i.owner == DomainOwner::Libvirt)
     }
 
-    /// Gives back what libvirt's own domain held, if it does not run any more and is not to keep it.
+    /// Gives back what libvirt's own domain held, if it does not run any more and is not to keep it, or is gone altogether.
     pub(super) async fn leave_stopped(&self, instance: InstanceUuid) {
         while self.is_to_leave(instance).await {
             let changes = self.changes.subscribe();
@@ -88,12 +88,15 @@ impl Service {
     }
 
     async fn is_to_leave(&self, instance: InstanceUuid) -> bool {
-        if !self.is_plain(instance) || self.settings.now().config.on_stop == OnStop::Keep {
+        if !self.is_plain(instance) {
             return false;
         }
         let devices = self.store.books().claims_of(instance).map(|c| c.uuid).collect();
         match self.host.find_domain(&Marks { uuid: instance, devices, bare: None }).await {
-            Ok(Found::Ours(domain)) => !domain.running,
+            Ok(Found::Ours(domain)) => {
+                !domain.running && self.settings.now().config.on_stop == OnStop::Release
+            }
+            // There is nothing any more that they could be kept for.
             Ok(Found::Absent | Found::Other(_)) => true,
             Err(err) => {
                 tracing::debug!(%instance, "look whether its domain runs: {err}");
@@ -108,7 +111,13 @@ impl Service {
         tokio::spawn(async move { service.leave_stopped(instance).await });
     }
 
-    /// Domains of libvirt's own that stopped while nobody looked.
+    /// Whether the books say of a domain of libvirt's own that it is off.
+    pub(super) fn rests(&self, instance: InstanceUuid) -> bool {
+        let books = self.store.books();
+        self.is_plain(instance) && books.claims_of(instance).all(|c| c.state == ClaimState::Parked)
+    }
+
+    /// Domains of libvirt's own that stopped while nobody looked, or whose start came to nothing then.
     pub(super) async fn leave_all_stopped(&self) {
         let books = self.store.books();
         let off = |uuid: &InstanceUuid| {

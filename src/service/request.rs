@@ -15,7 +15,7 @@ impl Service {
         flavor: Option<&str>,
     ) -> Result<Vec<MdevUuid>, Fault> {
         let (uuid, xml) = self.plain_definition(domain).await?;
-        let wish = flavor.map(|flavor| Vgpu { flavor: Some(flavor.trim().to_owned()) });
+        let wish = flavor.map(|flavor| Vgpu { flavor: Some(flavor.trim().to_owned()), held: None });
         let xml = with_vgpu(&xml, wish.as_ref())?;
         let xml = match flavor {
             Some(flavor) => self.with_wanted(&xml, &Request::parse(flavor)?).await?,

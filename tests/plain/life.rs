@@ -49,6 +49,13 @@ async fn kept_where_the_configuration_says_so() {
     world.until_states(1, &["in-use"]).await;
     assert_eq!(world.active().await, [device(1)]);
     assert_eq!(world.service().store.books().claims_of(vm(1)).next().unwrap().parent, held);
+    // For a domain that is gone nothing is kept.
+    world.sim.stop(vm(1)).await.unwrap();
+    world.until_states(1, &["parked"]).await;
+    world.sim.undefine(vm(1)).await.unwrap();
+    world.until_states(1, &[]).await;
+    world.quiet().await;
+    assert!(world.active().await.is_empty());
 }
 
 #[tokio::test]

@@ -85,6 +85,21 @@ async fn devices_of_somebody_else_are_his_affair() {
 }
 
 #[tokio::test]
+async fn a_guest_that_is_on_its_way_does_not_run_in_two_places() {
+    let world = World::new("two-m60").await;
+    let spawned = world.spawn("web-01", ONE).await;
+    let begin = Operate::plain(OpKind::MigrateBegin, "web-01", None);
+    world.done(world.service().operate(begin).await).await;
+    let xml = world.sim.definition(spawned.instance).await.unwrap().unwrap();
+    let fault = prepare(&world, 0, &xml).await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::InstanceBusy);
+    assert!(fault.message.contains("revert"), "{fault}");
+    let revert = Operate::plain(OpKind::MigrateRevert, "web-01", None);
+    world.done(world.service().operate(revert).await).await;
+    prepare(&world, 0, &xml).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_suspended_guest_does_not_run_without_its_devices() {
     let world = World::new("two-m60").await;
     let spawned = world.spawn("web-01", ONE).await;

@@ -211,6 +211,11 @@ impl Hypervisor for Gate {
         self.sim.is_saved(uuid).await
     }
 
+    async fn describe(&self, uuid: InstanceUuid, element: &str) -> Result<(), HostError> {
+        self.libvirt.pass().await;
+        self.sim.describe(uuid, element).await
+    }
+
     async fn attach(&self, uuid: InstanceUuid, hostdev: &HostdevXml, into: Config) -> Result<(), HostError> {
         self.libvirt.pass().await;
         self.sim.attach(uuid, hostdev, into).await

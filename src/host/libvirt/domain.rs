@@ -106,6 +106,13 @@ impl Hypervisor for LibvirtHost {
         self.link.call(Doing::read(subject(uuid)), look).await
     }
 
+    async fn describe(&self, uuid: InstanceUuid, element: &str) -> Result<(), HostError> {
+        let element = element.to_owned();
+        let describe =
+            move |session: &Session| guest::describe(&session.conn.lookup_domain_by_uuid(uuid.0)?, &element);
+        self.link.call(Doing::change("describe", subject(uuid)), describe).await
+    }
+
     async fn attach(&self, uuid: InstanceUuid, hostdev: &HostdevXml, into: Config) -> Result<(), HostError> {
         self.plug(uuid, hostdev, into).await
     }

@@ -13,7 +13,7 @@ use super::error::{Doing, is_wrong_state};
 use super::link::Session;
 use crate::host::{Config, HostError, HostdevXml};
 use crate::model::InstanceUuid;
-use crate::xml::domain::DomainDoc;
+use crate::xml::domain::{DomainDoc, METADATA};
 
 /// How long a guest may take to let go of a device. libvirt itself waits five seconds and then leaves it to the guest.
 ///
@@ -33,6 +33,14 @@ pub(super) fn save(domain: &VirtDomain) -> Result<(), Error> {
     let saved = domain.managed_save(0);
     // It ended by itself in between.
     saved.or_else(|err| if is_wrong_state(&err) && !domain.is_active()? { Ok(()) } else { Err(err) })
+}
+
+/// libvirt gives the element the prefix and the namespace.
+pub(super) fn describe(domain: &VirtDomain, element: &str) -> Result<(), Error> {
+    let live = if domain.is_active()? { sys::VIR_DOMAIN_AFFECT_LIVE } else { 0 };
+    let definition = if domain.is_persistent()? { sys::VIR_DOMAIN_AFFECT_CONFIG } else { 0 };
+    let kind = i32::try_from(sys::VIR_DOMAIN_METADATA_ELEMENT).unwrap_or_default();
+    domain.set_metadata(kind, Some(element), Some("m"), Some(METADATA), live | definition)
 }
 
 /// The configuration as text; `None` if the domain has no such configuration.

@@ -10,7 +10,7 @@ use super::script::Call;
 use super::state::{Edit, SimDomain, Table};
 use crate::host::{Config, Domain, HostError, HostEvent, HostdevXml, Hypervisor};
 use crate::model::{InstanceUuid, MdevUuid};
-use crate::xml::domain::{DomainDoc, DomainHostdev};
+use crate::xml::domain::{DomainDoc, DomainHostdev, with_vgpu_element};
 
 #[async_trait]
 impl Hypervisor for SimHost {
@@ -73,6 +73,21 @@ impl Hypervisor for SimHost {
     async fn is_saved(&self, uuid: InstanceUuid) -> Result<bool, HostError> {
         let look = async { Ok(self.state().table().domain(uuid).is_some_and(|d| d.saved.is_some())) };
         self.call(site(Call::Domains, Some(uuid), "looking for"), look).await
+    }
+
+    async fn describe(&self, uuid: InstanceUuid, element: &str) -> Result<(), HostError> {
+        self.call(site(Call::Define, Some(uuid), "describing"), async {
+            let _turn = self.domain_turn.lock().await;
+            self.base_domains.describe(uuid, element).await?;
+            let described = |xml: &Option<String>| {
+                let xml = xml.as_ref().map(|xml| with_vgpu_element(xml, element)).transpose();
+                xml.map_err(|e| HostError::InvalidXml(e.to_string()))
+            };
+            let Some(known) = self.state().table().domain(uuid).cloned() else { return Ok(()) };
+            let (live, defined) = (described(&known.live)?, described(&known.defined)?);
+            self.record(uuid, |domain| (domain.live, domain.defined) = (live, defined))
+        })
+        .await
     }
 
     async fn attach(&self, uuid: InstanceUuid, hostdev: &HostdevXml, into: Config) -> Result<(), HostError> {

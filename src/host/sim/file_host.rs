@@ -15,7 +15,7 @@ use tokio::sync::broadcast;
 use super::scenario::{self, Scenario};
 use crate::host::{Config, Domain, HostError, HostEvent, HostdevXml, Hypervisor, NodeDevices};
 use crate::model::{HostScan, InstanceUuid, Mdev, MdevUuid, NewMdev, Parent, ParentAddr};
-use crate::xml::domain::DomainDoc;
+use crate::xml::domain::{DomainDoc, with_vgpu_element};
 
 /// The host of a scenario file. Its node devices never change, as the test driver's.
 #[derive(Debug)]
@@ -167,6 +167,15 @@ impl Hypervisor for FileHost {
 
     async fn definition(&self, uuid: InstanceUuid) -> Result<Option<String>, HostError> {
         Ok(self.domains().iter().find(|d| d.uuid == uuid).and_then(|d| d.defined.clone()))
+    }
+
+    async fn describe(&self, uuid: InstanceUuid, element: &str) -> Result<(), HostError> {
+        let described = |xml: Option<String>| xml.map(|xml| with_vgpu_element(&xml, element).unwrap_or(xml));
+        self.change(uuid, |domain| {
+            domain.live = described(domain.live.take());
+            domain.defined = described(domain.defined.take());
+        });
+        Ok(())
     }
 
     async fn save(&self, uuid: InstanceUuid) -> Result<(), HostError> {

@@ -1,4 +1,5 @@
-//! What a domain says in its metadata that it wants: `<m:vgpu xmlns:m="urn:mdevirt:domain:1" flavor="resources:VGPU=1"/>`.
+//! What a domain says in its metadata that it wants, and what it has: `<m:vgpu xmlns:m="urn:mdevirt:domain:1"
+//! flavor="resources:VGPU=1" held="..."/>`.
 //!
 //! libvirt keeps one element for each namespace below `<metadata>`, and does not look into it.
 
@@ -19,6 +20,8 @@ pub const METADATA: &str = "urn:mdevirt:domain:1";
 pub struct Vgpu {
     /// Flavor extra specs, if it asks for something.
     pub flavor: Option<String>,
+    /// What it has while it runs, in words that this room does not read.
+    pub held: Option<String>,
 }
 
 /// Where metadata is, in bytes of the document.
@@ -47,7 +50,8 @@ pub(super) fn read<'a>(
         if ours.is_some() {
             return Err(reader.malformed(format!("two elements of {METADATA}")));
         }
-        vgpu = Some(Vgpu { flavor: child.attr("flavor").map(std::borrow::Cow::into_owned) });
+        let attr = |name| child.attr(name).map(std::borrow::Cow::into_owned);
+        vgpu = Some(Vgpu { flavor: attr("flavor"), held: attr("held") });
         let end = reader.skip()?.end.max(child.span.end);
         ours = Some(child.span.start..end);
     }
@@ -71,8 +75,31 @@ fn is_ours(tag: &Tag<'_>, outer: &[&Tag<'_>]) -> bool {
 /// # Errors
 /// The document cannot be understood.
 pub fn with_vgpu(xml: &str, vgpu: Option<&Vgpu>) -> Result<String, XmlError> {
+    with_element(xml, vgpu.map(|vgpu| in_namespace(&vgpu_element(vgpu))))
+}
+
+/// The document with this element of ours, given without its namespace as by [`vgpu_element`].
+///
+/// # Errors
+/// The document cannot be understood.
+pub fn with_vgpu_element(xml: &str, element: &str) -> Result<String, XmlError> {
+    with_element(xml, Some(in_namespace(element)))
+}
+
+/// Our element as libvirt takes it, which gives it its namespace.
+pub fn vgpu_element(vgpu: &Vgpu) -> String {
+    let attribute = |name: &str, value: &Option<String>| {
+        value.as_deref().map(|value| format!(" {name}=\"{}\"", escaped(value))).unwrap_or_default()
+    };
+    format!("<vgpu{}{}/>", attribute("flavor", &vgpu.flavor), attribute("held", &vgpu.held))
+}
+
+fn in_namespace(element: &str) -> String {
+    element.replacen("<vgpu", &format!("<m:vgpu xmlns:m=\"{METADATA}\""), 1)
+}
+
+fn with_element(xml: &str, element: Option<String>) -> Result<String, XmlError> {
     let doc = DomainDoc::parse(xml)?;
-    let element = vgpu.map(element);
     let edit = match (&doc.layout.metadata, element) {
         (Some(MetadataSpan { ours: Some(ours), .. }), Some(with)) => Edit { at: ours.clone(), with },
         (Some(MetadataSpan { ours: Some(ours), .. }), None) => {
@@ -112,11 +139,6 @@ fn step(outer: &str) -> &str {
     if blanks(outer).is_empty() { "  " } else { blanks(outer) }
 }
 
-fn element(vgpu: &Vgpu) -> String {
-    let flavor = vgpu.flavor.as_deref().map(|flavor| format!(" flavor=\"{}\"", escaped(flavor)));
-    format!("<m:vgpu xmlns:m=\"{METADATA}\"{}/>", flavor.unwrap_or_default())
-}
-
 /// An attribute's value; line ends would be read back as blanks.
 fn escaped(text: &str) -> String {
     let text = quick_xml::escape::escape(text);
@@ -131,7 +153,7 @@ mod tests {
     const PLAIN: &str = "<domain type='kvm'>\n  <name>a</name>\n  <memory>1</memory>\n</domain>\n";
 
     fn wish(flavor: &str) -> Vgpu {
-        Vgpu { flavor: Some(flavor.to_owned()) }
+        Vgpu { flavor: Some(flavor.to_owned()), held: None }
     }
 
     fn read(xml: &str) -> Option<Vgpu> {
@@ -185,8 +207,9 @@ mod tests {
         fn what_is_written_is_read_back_and_taken_out_again(flavor in "[ -~\n\té]{0,40}", other in "[ -~]{0,20}") {
             let made = with_vgpu(PLAIN, Some(&wish(&flavor))).unwrap();
             prop_assert_eq!(read(&made), Some(wish(&flavor)));
-            let changed = with_vgpu(&made, Some(&wish(&other))).unwrap();
-            prop_assert_eq!(read(&changed), Some(wish(&other)));
+            let both = Vgpu { held: Some(flavor.clone()), ..wish(&other) };
+            let changed = with_vgpu_element(&made, &vgpu_element(&both)).unwrap();
+            prop_assert_eq!(read(&changed), Some(both));
             prop_assert_eq!(with_vgpu(&changed, Some(&wish(&flavor))).unwrap(), made);
             prop_assert_eq!(read(&with_vgpu(&changed, None).unwrap()), None);
         }

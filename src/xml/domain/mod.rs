@@ -22,7 +22,7 @@ use std::ops::Range;
 use crate::model::{DeviceApi, InstanceUuid, MdevUuid, PciAddress};
 
 pub use check::{DeviceFacts, Remark, Severity, check, refuse};
-pub use metadata::{METADATA, Vgpu, with_vgpu};
+pub use metadata::{METADATA, Vgpu, vgpu_element, with_vgpu, with_vgpu_element};
 pub use plan::hostdev_plan;
 pub use write::{Wanted, with_devices, with_other_uuids, without_hostdevs, write_hostdevs};
 
