@@ -32,6 +32,7 @@ impl Show for InstanceView {
         let mut sheet = Sheet::default();
         sheet.line("uuid", self.uuid.to_string());
         sheet.line("name", &self.name);
+        sheet.line("owner", self.owner.to_string());
         sheet.line("flavor", self.flavor.as_deref().unwrap_or_default());
         if let Some(moving) = &self.moving {
             let peer = self.peer.as_ref().map(|peer| format!(", {peer}")).unwrap_or_default();
@@ -129,6 +130,7 @@ mod tests {
         InstanceView {
             uuid: uuid.parse().unwrap(),
             name: name.to_owned(),
+            owner: crate::model::DomainOwner::Mdevirt,
             flavor: None,
             moving: None,
             new_flavor: None,

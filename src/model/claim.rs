@@ -255,17 +255,17 @@ pub(crate) fn device_name(uuid: MdevUuid, parent: &ParentAddr) -> String {
     format!("mdev_{}", format!("{uuid}_{parent}").chars().map(plain).collect::<String>())
 }
 
-/// Who starts, stops and undefines the instance's domain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DomainOwner {
-    /// We do: it came through `Spawn`.
-    Mdevirt,
-    /// An orchestrator does: it asked for devices only, through `Claim`.
-    Caller,
-    /// Whoever uses libvirt: the domain says in its metadata what it wants, and libvirt's hook asks for it.
-    Libvirt,
-}
+text_enum!(
+    /// Who starts, stops and undefines the instance's domain.
+    DomainOwner, "domain owner" {
+        /// We do: it came through `Spawn`.
+        Mdevirt = "mdevirt",
+        /// An orchestrator does: it asked for devices only, through `Claim`.
+        Caller = "caller",
+        /// Whoever uses libvirt: the domain says in its metadata what it wants, and libvirt's hook asks for it.
+        Libvirt = "libvirt",
+    }
+);
 
 /// A VM that holds virtual devices.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -18,8 +18,8 @@ pub use self::traits::{
 pub use self::upkeep::{ReconcileView, RestoreView};
 pub use crate::model::ClaimView;
 use crate::model::{
-    DeviceApi, DisplayWish, Fault, FaultKind, Finding, Framework, InstanceUuid, InventoryRecord, Job, JobId,
-    MdevUuid, OpKind, ParentAddr, PciAddress, TypeId, Word,
+    DeviceApi, DisplayWish, DomainOwner, Fault, FaultKind, Finding, Framework, InstanceUuid, InventoryRecord,
+    Job, JobId, MdevUuid, OpKind, ParentAddr, PciAddress, TypeId, Word,
 };
 
 /// `Spawn`.
@@ -151,6 +151,8 @@ pub struct InstanceView {
     pub uuid: InstanceUuid,
     /// Its name.
     pub name: String,
+    /// Who starts and stops its domain: `mdevirt`, the `caller` of `Claim`, or plain `libvirt`.
+    pub owner: DomainOwner,
     /// The flavor it has; `null` for one booked by an older program.
     #[serde(default)]
     pub flavor: Option<String>,

@@ -18,6 +18,7 @@ pub(super) fn instance_views(books: &Books) -> Vec<InstanceView> {
         .map(|i| InstanceView {
             uuid: i.uuid,
             name: i.name.clone(),
+            owner: i.owner,
             flavor: i.flavor.clone(),
             moving: books.move_of(i.uuid).map(|m| format!("{} {}", m.kind, m.phase)),
             new_flavor: books.move_of(i.uuid).and_then(|m| m.baggage.new_flavor.clone()),

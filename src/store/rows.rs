@@ -78,8 +78,9 @@ pub(super) fn owner_words(owner: DomainOwner) -> (&'static str, bool) {
 
 fn owner(row: &Row<'_>) -> Result<DomainOwner, StoreError> {
     let (text, plain): (String, bool) = (row.get("owner")?, row.get("plain")?);
-    [DomainOwner::Mdevirt, DomainOwner::Caller, DomainOwner::Libvirt]
-        .into_iter()
+    DomainOwner::ALL
+        .iter()
+        .copied()
         .find(|owner| owner_words(*owner) == (text.as_str(), plain))
         .ok_or_else(|| StoreError::column("owner", &InvalidName::new("domain owner", &text, "unknown word")))
 }

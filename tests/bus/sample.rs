@@ -27,6 +27,7 @@ pub fn instances() -> Vec<InstanceView> {
     vec![InstanceView {
         uuid,
         name: "web-01".to_owned(),
+        owner: mdevirt::model::DomainOwner::Mdevirt,
         flavor: Some("resources:VGPU=1".to_owned()),
         moving: None,
         new_flavor: None,
