@@ -67,16 +67,19 @@ impl Service {
     async fn is_in_kernel(&self, claim: &Claim) -> Result<bool, Fault> {
         let found = self.host.nodes.find_in_kernel(claim.uuid).await;
         let found = found.map_err(|e| host_fault(&format!("look for mdev {}", claim.uuid), &e))?;
-        match found {
-            Some(mdev) if mdev.parent != claim.parent => {
-                let text = format!(
-                    "mdev {} is on {}, its instance has it on {}; remove it there",
-                    claim.uuid, mdev.parent, claim.parent
-                );
-                Err(Fault::new(FaultKind::HostRefused, text))
-            }
-            found => Ok(found.is_some()),
+        let Some(mdev) = found else { return Ok(false) };
+        let books = self.store.books();
+        let made = books.own_device(claim.uuid, &claim.parent).map(|device| &device.type_id);
+        let same_type = mdev.type_id.as_ref().zip(made).is_none_or(|(now, made)| now == made);
+        if mdev.parent == claim.parent && same_type {
+            return Ok(true);
         }
+        let its_type = mdev.type_id.map_or_else(|| "an unknown type".to_owned(), |id| id.to_string());
+        let text = format!(
+            "mdev {} is {its_type} on {}, its instance has it as {} on {}; somebody else made it so, remove it",
+            claim.uuid, mdev.parent, claim.type_name, claim.parent
+        );
+        Err(Fault::new(FaultKind::HostRefused, text))
     }
 
     async fn make_again(&self, instance: &Instance, gone: &[ClaimId]) -> Result<(), Fault> {

@@ -113,3 +113,20 @@ async fn a_suspended_guest_does_not_run_without_its_devices() {
     let resume = Operate::plain(OpKind::Resume, "web-01", None);
     world.done(world.service().operate(resume).await).await;
 }
+
+#[tokio::test]
+async fn another_type_under_the_same_uuid_is_no_device_of_the_instance() {
+    let world = World::new("two-m60").await;
+    let spawned = world.spawn("web-01", ONE).await;
+    let claim = world.service().store.books().claims_of(spawned.instance).next().unwrap().clone();
+    world.sim.stop(spawned.instance).await.unwrap();
+    mdevirt::host::NodeDevices::remove(&*world.sim, claim.uuid, &claim.parent).await.unwrap();
+    let parent = world.scan().await.parent(&claim.parent).unwrap().clone();
+    let other = parent.types.iter().find(|t| t.id != claim.mdev_type && t.available_instances > 0).unwrap();
+    let foreign = ForeignMdev { uuid: claim.uuid, parent: claim.parent.clone(), type_id: other.id.clone() };
+    world.sim.change(Change::ForeignMdev(foreign)).await.unwrap();
+    let xml = world.sim.definition(spawned.instance).await.unwrap().unwrap();
+    let fault = prepare(&world, 0, &xml).await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::HostRefused);
+    assert!(fault.message.contains(other.id.as_str()) && fault.message.contains(&claim.type_name), "{fault}");
+}
