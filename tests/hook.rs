@@ -111,6 +111,27 @@ async fn without_a_daemon_our_guests_do_not_start_and_others_do() {
     }
 }
 
+/// An operator has stopped it: the bus would start it for whoever asks.
+#[tokio::test]
+async fn a_stopped_daemon_is_started_for_a_guest_of_ours_alone() {
+    let bus = PrivateBus::start();
+    let (service, started) = (bus.dir().join("org.mdevirt1.service"), bus.dir().join("started"));
+    let exec = format!(
+        "[D-BUS Service]\nName=org.mdevirt1\nExec=/bin/sh -c \"touch {}; exit 1\"\n",
+        started.display()
+    );
+    std::fs::write(&service, exec).unwrap();
+    let connection = bus.connect().await;
+    zbus::fdo::DBusProxy::new(&connection).await.unwrap().reload_config().await.unwrap();
+
+    hook(bus.address(), ["web-01", "prepare", "begin", "-"], DEVICE, PATIENT).await;
+    hook(bus.address(), ["web-01", "release", "end", "-"], DEVICE, PATIENT).await;
+    hook(bus.address(), ["web-01", "release", "end", "-"], OURS, PATIENT).await;
+    assert!(!started.exists());
+    let ran = hook(bus.address(), ["web-01", "prepare", "begin", "-"], OURS, PATIENT).await;
+    assert!(started.exists() && ran.code != 0, "it was started, and ended without a word: {ran:?}");
+}
+
 #[tokio::test]
 async fn a_guest_that_cannot_concern_us_needs_no_bus() {
     for operation in ["prepare", "migrate", "restore", "release"] {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use zbus::OwnedObjectPath;
+use zbus::fdo::DBusProxy;
 use zbus::proxy::CacheProperties;
 
 use super::connect::{Bus, connect};
@@ -38,6 +39,18 @@ impl Client {
         })?;
         let manager = ManagerProxy::builder(&connection).cache_properties(CacheProperties::No).build().await;
         Ok(Self { manager: manager.map_err(WireFault::from)? })
+    }
+
+    /// Whether the daemon is there, without starting it.
+    ///
+    /// # Errors
+    /// `HostUnreachable` without the bus.
+    pub async fn is_there(&self) -> Result<bool, Fault> {
+        let asked = async {
+            let bus = DBusProxy::new(self.manager.inner().connection()).await?;
+            Ok::<_, zbus::Error>(bus.name_has_owner(super::NAME.try_into()?).await?)
+        };
+        Ok(asked.await.map_err(WireFault::from)?)
     }
 
     /// Health.

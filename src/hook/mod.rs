@@ -61,7 +61,11 @@ fn show_the_daemon(call: HookCall, bus: &Bus) -> Answer {
     }
     let operation = call.operation.clone();
     let outcome = match (read, String::from_utf8(bytes)) {
-        (Ok(_), Ok(domain_xml)) => ask(&HookCall { domain_xml, ..call }, bus),
+        (Ok(_), Ok(domain_xml)) => {
+            // A daemon that somebody has stopped is started for a guest of ours that is to run, and for nothing else.
+            let starts_it = concern == Concern::Ours && decide::may_refuse(&operation);
+            ask(&HookCall { domain_xml, ..call }, bus, starts_it)
+        }
         (Err(err), _) => Err(Fault::new(FaultKind::InvalidDomainXml, format!("read the domain XML: {err}"))),
         (Ok(_), Err(_)) => {
             Err(Fault::new(FaultKind::InvalidDomainXml, "the domain XML is not text in UTF-8"))
@@ -71,12 +75,18 @@ fn show_the_daemon(call: HookCall, bus: &Bus) -> Answer {
 }
 
 /// The daemon's answer, within the budget.
-fn ask(call: &HookCall, bus: &Bus) -> Result<String, Fault> {
+fn ask(call: &HookCall, bus: &Bus, starts_it: bool) -> Result<String, Fault> {
     let budget = budget();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|err| Fault::new(FaultKind::Internal, format!("cannot start: {err}")))?;
     // Connection and answer share the budget, which is measured here alone.
-    let asked = async { Client::connect(bus, budget * 2).await?.hook(call).await };
+    let asked = async {
+        let client = Client::connect(bus, budget * 2).await?;
+        if !starts_it && !client.is_there().await? {
+            return Err(Fault::new(FaultKind::HostUnreachable, "it is not running"));
+        }
+        client.hook(call).await
+    };
     let late = || Fault::new(FaultKind::Timeout, format!("no answer within {} ms", budget.as_millis()));
     runtime.block_on(async { tokio::time::timeout(budget, asked).await.unwrap_or_else(|_| Err(late())) })
 }

@@ -33,7 +33,8 @@ impl PrivateBus {
         let dir = tempfile::tempdir().expect("a directory for the bus");
         let config = dir.path().join("bus.conf");
         let text = format!(
-            r#"<busconfig><type>session</type><listen>unix:path={}/bus</listen><auth>EXTERNAL</auth>
+            r#"<busconfig><type>session</type><listen>unix:path={0}/bus</listen><auth>EXTERNAL</auth>
+               <servicedir>{0}</servicedir>
                <policy context="default"><allow send_destination="*" eavesdrop="true"/>
                <allow eavesdrop="true"/><allow own="*"/></policy></busconfig>"#,
             dir.path().display()
