@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
-use mdevirt::xml::domain::{DeviceFacts, DomainDoc, HostdevSource, check, refuse};
+use mdevirt::xml::domain::{DeviceFacts, DomainDoc, HostdevSource, Vgpu, check, refuse, with_vgpu};
 use tempfile::TempDir;
 use virt::connect::Connect;
 use virt::sys::VIR_DOMAIN_UNDEFINE_NVRAM;
@@ -66,6 +66,22 @@ fn below_tests(dir: &str) -> Vec<(PathBuf, String)> {
         std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     files.into_iter().map(|path| (path.clone(), std::fs::read_to_string(&path).unwrap())).collect()
+}
+
+/// libvirt keeps what our metadata says, whoever wrote it.
+#[test]
+fn our_metadata_is_kept() {
+    let driver = driver();
+    let (_, xml) = below_tests("golden/xml")
+        .into_iter()
+        .find(|(path, _)| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("domain-")))
+        .unwrap();
+    let wish = Vgpu {
+        flavor: Some("resources:VGPU=1,trait:CUSTOM_X=required".into()),
+        held: Some(r#"{"a":"<&'>"}"#.into()),
+    };
+    let taken = driver.define(&with_vgpu(&xml, Some(&wish)).unwrap()).unwrap();
+    assert_eq!(DomainDoc::parse(&taken).unwrap().vgpu, Some(wish), "{taken}");
 }
 
 /// Every golden domain; and libvirt has then exactly the devices that we wrote.

@@ -103,6 +103,9 @@ fn standard(name: &str, text: &str) -> Option<Fault> {
         "NoReply" | "Disconnected" => {
             (FaultKind::HostUnreachable, format!("mdevirtd went away during the call: {text}"))
         }
+        spawn if spawn.starts_with("Spawn.") => {
+            (FaultKind::HostUnreachable, format!("mdevirtd does not come up: {text}"))
+        }
         "Timeout" | "TimedOut" => (FaultKind::Timeout, text.to_owned()),
         "AccessDenied" | "AuthFailed" => (FaultKind::AccessDenied, format!("the bus refuses: {text}")),
         "InvalidArgs" | "InvalidSignature" => (FaultKind::InvalidRequest, text.to_owned()),

@@ -27,7 +27,7 @@ pub(super) fn decide(operation: &str, concern: Concern, outcome: Result<String, 
         // libvirt takes another XML at these points alone.
         Ok(domain_xml) if operation != "prepare" => Answer { domain_xml, ..Answer::default() },
         Ok(_) => Answer::default(),
-        Err(fault) if !is_silence(&fault) => {
+        Err(fault) if !is_silence(&fault, concern) => {
             Answer { line: line(&fault.message), code: refusal(&fault), ..Answer::default() }
         }
         Err(fault) if concern == Concern::Ours => {
@@ -47,9 +47,13 @@ pub(super) fn decide(operation: &str, concern: Concern, outcome: Result<String, 
     }
 }
 
-/// Whether nobody was there to answer.
-fn is_silence(fault: &Fault) -> bool {
-    matches!(fault.kind, FaultKind::HostUnreachable | FaultKind::Timeout | FaultKind::ShuttingDown)
+/// Whether nobody was there to answer; for a guest that may well be somebody else's, also whether the bus or an older daemon did not
+/// let us ask.
+fn is_silence(fault: &Fault, concern: Concern) -> bool {
+    use FaultKind as K;
+    let nobody = matches!(fault.kind, K::HostUnreachable | K::Timeout | K::ShuttingDown);
+    let not_let_in = matches!(fault.kind, K::AccessDenied | K::NotSupported | K::Internal);
+    nobody || (not_let_in && concern == Concern::Device)
 }
 
 /// Never 0.
@@ -91,6 +95,14 @@ mod tests {
             assert!(ours.code != 0 && ours.line.contains("systemctl status mdevirtd"), "{ours:?}");
             let other = decide("prepare", Concern::Device, fault(kind));
             assert!(other.code == 0 && other.line.contains("left alone"), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn a_bus_that_does_not_let_us_ask_is_no_reason_against_somebody_elses_guest() {
+        for kind in [FaultKind::AccessDenied, FaultKind::NotSupported, FaultKind::Internal] {
+            assert_ne!(decide("prepare", Concern::Ours, fault(kind)).code, 0);
+            assert_eq!(decide("prepare", Concern::Device, fault(kind)).code, 0);
         }
     }
 

@@ -104,13 +104,14 @@ fn budget() -> Duration {
 /// Prints the answer. An XML that libvirt does not get must not pass for "unchanged".
 fn give(answer: &Answer) -> ExitCode {
     if !answer.line.is_empty() {
-        eprintln!("mdevirt: {}", answer.line);
+        // A reader that is gone changes nothing about the answer.
+        let _ = writeln!(io::stderr(), "mdevirt: {}", answer.line);
     }
     let mut stdout = io::stdout().lock();
     match stdout.write_all(answer.domain_xml.as_bytes()).and_then(|()| stdout.flush()) {
         Ok(()) => ExitCode::from(answer.code),
         Err(err) => {
-            eprintln!("mdevirt: print the domain XML: {err}");
+            let _ = writeln!(io::stderr(), "mdevirt: print the domain XML: {err}");
             ExitCode::from(FaultKind::Internal.exit_code())
         }
     }

@@ -16,11 +16,11 @@ pub(super) enum Concern {
 
 /// Says more than is true at worst, never less: libvirt writes the text, with quotes of either kind and without needless references.
 pub(super) fn concern(xml: &[u8]) -> Concern {
-    let has = |what: &str| xml.windows(what.len()).any(|window| window == what.as_bytes());
-    if has(METADATA) {
+    let text = String::from_utf8_lossy(xml);
+    if text.contains(METADATA) {
         return Concern::Ours;
     }
-    if has("'mdev'") || has("\"mdev\"") { Concern::Device } else { Concern::Nobody }
+    if text.contains("'mdev'") || text.contains("\"mdev\"") { Concern::Device } else { Concern::Nobody }
 }
 
 #[cfg(test)]

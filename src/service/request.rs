@@ -32,7 +32,9 @@ impl Service {
         let what = format!("look for domain {domain:?}");
         let by_uuid: Option<InstanceUuid> = domain.parse().ok();
         let all = self.host.hypervisor.domains().await.map_err(|e| host_fault(&what, &e))?;
-        let found = all.into_iter().find(|d| Some(d.uuid) == by_uuid || d.name == domain);
+        // A UUID is meant as one, whatever another domain is called.
+        let found =
+            all.iter().find(|d| Some(d.uuid) == by_uuid).or_else(|| all.iter().find(|d| d.name == domain));
         let missing = |why: &str| Fault::new(FaultKind::NoSuchInstance, format!("{what}: {why}"));
         let found = found.ok_or_else(|| missing("libvirt has none of that name or UUID"))?;
         if self.store.books().instance(found.uuid).is_some() && !self.is_plain(found.uuid) {
