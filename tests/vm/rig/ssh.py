@@ -72,7 +72,12 @@ class Ssh:
         """Closes the shared connection, if it is open."""
         if self._master and self._master.poll() is None:
             self._master.terminate()
-            self._master.wait()
+            try:
+                self._master.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                # It waits for the end of a session, which the guest may have taken with it.
+                self._master.kill()
+                self._master.wait()
         self._master = None
 
     def run(self, command, timeout, stdin=b""):
