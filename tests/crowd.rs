@@ -13,7 +13,7 @@ use mdevirt::model::{
 };
 use mdevirt::service::Service;
 use mdevirt::service::api::{Accepted, Change, UseCases};
-use mdevirt::xml::domain::{DomainDoc, DomainHostdev};
+use mdevirt::xml::domain::DomainDoc;
 use tokio::sync::broadcast::error::RecvError;
 use uuid::Uuid;
 use world::picture::Picture;
@@ -68,7 +68,7 @@ impl Watcher {
         let mut named = BTreeSet::new();
         for domain in self.world.sim.domains().await.unwrap().iter().filter(|d| d.running) {
             let doc = DomainDoc::parse(&domain.xml).unwrap();
-            for uuid in doc.hostdevs.iter().filter_map(DomainHostdev::mdev_uuid) {
+            for uuid in doc.mdevs() {
                 assert!(named.insert(uuid), "{uuid} runs in two domains");
             }
         }

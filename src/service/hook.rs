@@ -12,7 +12,7 @@ use crate::model::{
     MoveKind, SagaState,
 };
 use crate::ops::host_fault;
-use crate::xml::domain::{DomainDoc, DomainHostdev};
+use crate::xml::domain::DomainDoc;
 
 impl Service {
     /// [`super::api::UseCases::hook`].
@@ -30,7 +30,7 @@ impl Service {
     /// Every device that the domain names and its instance holds is there afterwards.
     async fn make_ready(&self, call: &HookCall) -> Result<(), Fault> {
         let doc = DomainDoc::parse(&call.domain_xml)?;
-        let named: Vec<MdevUuid> = doc.hostdevs.iter().filter_map(DomainHostdev::mdev_uuid).collect();
+        let named: Vec<MdevUuid> = doc.mdevs().collect();
         let books = self.store.books();
         for device in &named {
             self.refuse_held_by_another(&call.name, doc.uuid, *device)?;

@@ -7,7 +7,7 @@ use crate::model::{
     Claim, DeviceApi, DisplayWish, Fault, FaultKind, HostScan, InstanceUuid, MdevUuid, ParentAddr,
 };
 use crate::plan::pick::Wishes;
-use crate::xml::domain::{self, DeviceFacts, DomainDoc, DomainHostdev, HostdevSource};
+use crate::xml::domain::{self, DeviceFacts, DomainDoc, HostdevSource};
 
 impl Service {
     /// Looks at the host devices that the user wrote, and at the host if there are any.
@@ -17,7 +17,7 @@ impl Service {
         }
         let seen = self.observe().await?;
         domain::refuse(&domain::check(doc, &seen.device_facts()))?;
-        for uuid in doc.hostdevs.iter().filter_map(DomainHostdev::mdev_uuid) {
+        for uuid in doc.mdevs() {
             if let Some((kind, why)) = objection(uuid, doc.uuid, &seen) {
                 let text = format!(
                     "domain {:?} names mdev {uuid}, {why}; take the <hostdev> out, a device of its own is written in",

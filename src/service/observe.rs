@@ -14,7 +14,7 @@ use crate::model::{
     Parent, ParentAddr, TypeId, TypeIdentity,
 };
 use crate::store::Books;
-use crate::xml::domain::{DeviceFacts, DomainDoc, DomainHostdev, check};
+use crate::xml::domain::{DeviceFacts, DomainDoc, check};
 
 /// One look at hardware and books.
 #[derive(Debug, Clone)]
@@ -105,10 +105,10 @@ impl Usage {
         for domain in domains {
             match DomainDoc::parse(&domain.xml) {
                 Ok(doc) => {
-                    if doc.hostdevs.iter().any(|h| h.mdev_uuid().is_some()) {
+                    if doc.mdevs().next().is_some() {
                         findings.extend(check(&doc, facts).iter().map(|r| r.finding(&domain.name)));
                     }
-                    for uuid in doc.hostdevs.iter().filter_map(DomainHostdev::mdev_uuid) {
+                    for uuid in doc.mdevs() {
                         usage.by_device.entry(uuid).or_default().insert((domain.uuid, domain.name.clone()));
                     }
                 }

@@ -141,7 +141,7 @@ impl Service {
         };
         let Ok(doc) = DomainDoc::parse(&xml) else { return };
         let flavor = doc.vgpu.as_ref().and_then(|vgpu| vgpu.flavor.as_deref());
-        if let Some(flavor) = flavor.filter(|_| doc.hostdevs.iter().all(|h| h.mdev_uuid().is_none()))
+        if let Some(flavor) = flavor.filter(|_| doc.mdevs().next().is_none())
             && let Err(fault) = self.domain_request(&domain.to_string(), Some(flavor)).await
         {
             tracing::warn!(%domain, flavor, "write the devices that its metadata wants: {fault}");

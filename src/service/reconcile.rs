@@ -18,7 +18,7 @@ use crate::model::{ClaimId, Fault, FaultKind, InstanceUuid, JobId, MdevUuid, Mov
 use crate::ops::host_fault;
 use crate::plan::reconcile::{Action, Compared, Difference, DomainDevices, differences};
 use crate::store::Change;
-use crate::xml::domain::{DomainDoc, DomainHostdev};
+use crate::xml::domain::DomainDoc;
 
 /// How long the answer waits for a restore; the job goes on after it.
 const WAIT: Duration = Duration::from_secs(60);
@@ -126,9 +126,7 @@ impl Service {
 }
 
 fn devices_of(domain: &Domain) -> DomainDevices {
-    let devices = DomainDoc::parse(&domain.xml)
-        .ok()
-        .map(|doc| doc.hostdevs.iter().filter_map(DomainHostdev::mdev_uuid).collect());
+    let devices = DomainDoc::parse(&domain.xml).ok().map(|doc| doc.mdevs().collect());
     DomainDevices { uuid: domain.uuid, name: domain.name.clone(), devices }
 }
 

@@ -5,7 +5,7 @@ use super::Service;
 use crate::model::{DeviceApi, Fault, FaultKind, Hostdev, InstanceUuid, MdevUuid, Request};
 use crate::ops::host_fault;
 use crate::plan::pick::{Wishes, pick};
-use crate::xml::domain::{DomainDoc, DomainHostdev, Vgpu, with_vgpu, write_hostdevs};
+use crate::xml::domain::{DomainDoc, Vgpu, with_vgpu, write_hostdevs};
 
 impl Service {
     /// [`super::api::UseCases::request_for_domain`].
@@ -24,7 +24,7 @@ impl Service {
         let what = format!("define domain {domain:?}");
         self.host.hypervisor.define(&xml).await.map_err(|e| host_fault(&what, &e))?;
         tracing::info!(instance = %uuid, flavor, "its definition says what it wants");
-        Ok(named(&DomainDoc::parse(&xml)?))
+        Ok(DomainDoc::parse(&xml)?.mdevs().collect())
     }
 
     /// The definition of a domain that no operation of ours looks after.
@@ -53,7 +53,7 @@ impl Service {
     /// The document with as many mediated devices as the request has; those that it names already are among them.
     async fn with_wanted(&self, xml: &str, request: &Request) -> Result<String, Fault> {
         let doc = DomainDoc::parse(xml)?;
-        let named = named(&doc);
+        let named: Vec<MdevUuid> = doc.mdevs().collect();
         let wanted = usize::try_from(request.device_count()).unwrap_or(usize::MAX);
         if named.len() > wanted {
             let list: Vec<String> = named.iter().map(ToString::to_string).collect();
@@ -85,8 +85,4 @@ impl Service {
         let models = choices.map(|all| all.iter().map(|choice| choice.device_api).collect());
         models.unwrap_or_else(|| vec![DeviceApi::VfioPci; wanted])
     }
-}
-
-fn named(doc: &DomainDoc) -> Vec<MdevUuid> {
-    doc.hostdevs.iter().filter_map(DomainHostdev::mdev_uuid).collect()
 }

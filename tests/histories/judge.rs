@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use mdevirt::host::Hypervisor;
 use mdevirt::model::{ClaimRole, ClaimState, DomainOwner, MdevUuid, MoveKind, MovePhase, OpKind};
-use mdevirt::xml::domain::{DomainDoc, DomainHostdev};
+use mdevirt::xml::domain::DomainDoc;
 
 use crate::act::VMS;
 use crate::orchestrator::{stands, uuid};
@@ -21,7 +21,7 @@ fn picture(pair: &Pair, host: usize) -> Picture {
 
 fn devices(xml: &str) -> BTreeSet<MdevUuid> {
     let doc = DomainDoc::parse(xml).unwrap();
-    doc.hostdevs.iter().filter_map(DomainHostdev::mdev_uuid).collect()
+    doc.mdevs().collect()
 }
 
 /// Claims, devices and domains agree, on each host and between them.

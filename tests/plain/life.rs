@@ -66,7 +66,7 @@ async fn metadata_alone_is_enough() {
     let named = async |world: &World| {
         let xml = world.sim.definition(vm(1)).await.unwrap().unwrap();
         let doc = mdevirt::xml::domain::DomainDoc::parse(&xml).unwrap();
-        doc.hostdevs.iter().filter_map(|h| h.mdev_uuid()).collect::<Vec<_>>()
+        doc.mdevs().collect::<Vec<_>>()
     };
     while named(&world).await.is_empty() {
         events.recv().await.unwrap();

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use mdevirt::host::Hypervisor;
 use mdevirt::host::sim::Change;
 use mdevirt::model::{FaultKind, TypeId};
-use mdevirt::xml::domain::{DomainDoc, DomainHostdev};
+use mdevirt::xml::domain::DomainDoc;
 
 use crate::bench::{ONE, TWO, device, hook, vm, xml};
 use crate::world::{World, scenario};
@@ -28,7 +28,7 @@ async fn running(flavor: &str, devices: u128) -> (World, String) {
 }
 
 fn named(xml: &str) -> Vec<mdevirt::model::MdevUuid> {
-    DomainDoc::parse(xml).unwrap().hostdevs.iter().filter_map(DomainHostdev::mdev_uuid).collect()
+    DomainDoc::parse(xml).unwrap().mdevs().collect()
 }
 
 #[tokio::test]

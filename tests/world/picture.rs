@@ -8,7 +8,7 @@ use mdevirt::model::{
     Claim, ClaimRole, ClaimState, DomainOwner, HostScan, Instance, InstanceUuid, Mdev, MoveKind, MovePhase,
 };
 use mdevirt::store::{Books, Store};
-use mdevirt::xml::domain::{DomainDoc, DomainHostdev};
+use mdevirt::xml::domain::DomainDoc;
 use uuid::Uuid;
 
 /// See the head of the file.
@@ -153,5 +153,5 @@ impl Picture {
 
 fn mdevs_of(domain: &Domain) -> BTreeSet<Uuid> {
     let doc = DomainDoc::parse(&domain.xml).unwrap();
-    doc.hostdevs.iter().filter_map(DomainHostdev::mdev_uuid).map(|uuid| uuid.0).collect()
+    doc.mdevs().map(|uuid| uuid.0).collect()
 }

@@ -10,7 +10,7 @@ use super::script::Call;
 use super::state::{Edit, SimDomain, Table};
 use crate::host::{Config, Domain, HostError, HostEvent, HostdevXml, Hypervisor};
 use crate::model::{InstanceUuid, MdevUuid};
-use crate::xml::domain::{DomainDoc, DomainHostdev, with_vgpu_element};
+use crate::xml::domain::{DomainDoc, with_vgpu_element};
 
 #[async_trait]
 impl Hypervisor for SimHost {
@@ -205,7 +205,7 @@ fn read(xml: &str) -> Result<DomainDoc, HostError> {
 }
 
 pub(super) fn mdevs_in(xml: &str) -> Result<BTreeSet<MdevUuid>, HostError> {
-    Ok(read(xml)?.hostdevs.iter().filter_map(DomainHostdev::mdev_uuid).collect())
+    Ok(read(xml)?.mdevs().collect())
 }
 
 fn site(call: Call, instance: Option<InstanceUuid>, verb: &str) -> CallSite {

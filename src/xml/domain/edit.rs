@@ -46,8 +46,20 @@ pub(super) fn lead(text: &str, at: usize) -> &str {
     before.get(begin..).unwrap_or_default()
 }
 
+/// One step of indentation where the document shows none.
+const STEP: &str = "  ";
+
+/// One step further in than a [`lead`]; on one line stays on one line.
+pub(super) fn deeper(outer: &str) -> String {
+    if outer.is_empty() {
+        return String::new();
+    }
+    let step = if blanks(outer).is_empty() { STEP } else { blanks(outer) };
+    format!("{outer}{step}")
+}
+
 /// The blanks of a [`lead`].
-pub(super) fn blanks(lead: &str) -> &str {
+fn blanks(lead: &str) -> &str {
     lead.trim_start_matches(['\r', '\n'])
 }
 

@@ -9,7 +9,7 @@ use crate::xml::error::XmlError;
 use crate::xml::reader::Reader;
 use crate::xml::tag::Tag;
 
-use super::edit::{Edit, apply, blanks, lead};
+use super::edit::{Edit, apply, deeper, lead};
 use super::{DomainDoc, Layout};
 
 /// The namespace of our element.
@@ -128,15 +128,6 @@ fn as_metadata(xml: &str, layout: &Layout, element: &str) -> Edit {
     let outer = lead(xml, layout.name.start);
     let with = format!("{outer}<metadata>{}{element}{outer}</metadata>", deeper(outer));
     Edit::insert(layout.name.end, with)
-}
-
-/// One step further in; on one line stays on one line.
-fn deeper(outer: &str) -> String {
-    if outer.is_empty() { String::new() } else { format!("{outer}{}", step(outer)) }
-}
-
-fn step(outer: &str) -> &str {
-    if blanks(outer).is_empty() { "  " } else { blanks(outer) }
 }
 
 /// An attribute's value; line ends would be read back as blanks.

@@ -120,6 +120,11 @@ impl DomainDoc {
         self.hostdevs.iter().find(|h| h.mdev_uuid() == Some(uuid))
     }
 
+    /// UUIDs of its mediated devices, in their order.
+    pub fn mdevs(&self) -> impl Iterator<Item = MdevUuid> {
+        self.hostdevs.iter().filter_map(DomainHostdev::mdev_uuid)
+    }
+
     /// The element of the host device with this UUID, as it stands in the document that this was read from.
     pub fn element<'a>(&self, xml: &'a str, uuid: MdevUuid) -> Option<&'a str> {
         xml.get(self.mdev(uuid)?.span.clone())

@@ -4,11 +4,8 @@ use crate::model::{DeviceApi, DisplayWish, InstanceUuid, MdevUuid};
 use crate::xml::error::XmlError;
 use crate::xml::render::Templates;
 
-use super::edit::{Edit, apply, blanks, lead};
+use super::edit::{Edit, apply, deeper, lead};
 use super::{DomainDoc, HostdevSource, fragment, hostdev_plan};
-
-/// One step of indentation where the document shows none.
-const STEP: &str = "  ";
 
 /// What a domain shall get.
 #[derive(Debug, Clone, Copy)]
@@ -125,15 +122,6 @@ fn into_devices(xml: &str, doc: &DomainDoc, elements: &[&str]) -> Edit {
     let beside = devices.last_child.map(|at| lead(xml, at)).filter(|lead| !lead.is_empty());
     let inner = beside.map_or_else(|| deeper(outer), str::to_owned);
     Edit::insert(end - outer.len(), indented(elements, &inner))
-}
-
-/// One step further in; on one line stays on one line.
-fn deeper(outer: &str) -> String {
-    if outer.is_empty() {
-        return String::new();
-    }
-    let step = if blanks(outer).is_empty() { STEP } else { blanks(outer) };
-    format!("{outer}{step}")
 }
 
 /// Each element on its own lines behind `lead`.
