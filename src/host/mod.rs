@@ -130,10 +130,11 @@ pub trait Hypervisor: Send + Sync + Debug {
     /// One domain, `None` if there is none.
     async fn domain(&self, uuid: InstanceUuid) -> Result<Option<Domain>, HostError>;
 
-    /// The UUID of a domain that has this UUID or this name, whichever is found first; `None` if there is none.
+    /// The UUID of a domain that has this UUID, else of one that has this name; `None` if there is none.
     async fn find_domain(&self, uuid: InstanceUuid, name: &str) -> Result<Option<InstanceUuid>, HostError> {
         let all = self.domains().await?;
-        Ok(all.into_iter().find(|d| d.uuid == uuid || d.name == name).map(|d| d.uuid))
+        let found = all.iter().find(|d| d.uuid == uuid).or_else(|| all.iter().find(|d| d.name == name));
+        Ok(found.map(|d| d.uuid))
     }
 
     /// Defines a domain, or replaces the definition of the same UUID and name.

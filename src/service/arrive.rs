@@ -2,13 +2,11 @@
 //! does not come.
 
 use super::Service;
-use super::api::{Accepted, HookCall};
+use super::api::HookCall;
 use super::basis::Tries;
-use super::book::{Chosen, Draft, digest_of};
+use super::book::{Chosen, Draft};
 use super::observe::Observation;
-use crate::catalog::LockMark;
-use crate::model::{ClaimRole, DomainOwner, Fault, FaultKind, InstanceUuid, MdevUuid, OpKind};
-use crate::ops::Params;
+use crate::model::{ClaimRole, DomainOwner, Fault, FaultKind, InstanceUuid, MdevUuid};
 use crate::plan::held::Held;
 use crate::xml::domain::{DomainDoc, Vgpu, vgpu_element, with_other_uuids, with_vgpu};
 
@@ -19,15 +17,7 @@ impl Service {
         let (Some(vgpu), Some(uuid)) = (doc.vgpu.clone(), doc.uuid) else { return Ok(String::new()) };
         let held = Held::parse(vgpu.held.as_deref().ok_or_else(|| untold(&doc.name))?)?;
         self.same_lock(&doc.name, &held.host, held.lock.as_ref())?;
-        let draft = Draft {
-            instance: uuid,
-            name: doc.name.clone(),
-            owner: DomainOwner::Libvirt,
-            flavor: vgpu.flavor.clone(),
-            digest: digest_of(&[&uuid.to_string(), &held.text()]),
-            operation_id: None,
-            op: OpKind::Claim,
-        };
+        let draft = Draft::plain(uuid, &doc.name, vgpu.flavor.clone(), &held.text());
         if self.store.books().instance(uuid).is_some() {
             let text = format!(
                 "domain {:?} has devices on this host already, and has not given them back",
@@ -39,7 +29,7 @@ impl Service {
         let mut tries = Tries::default();
         let (begun, chosen) = loop {
             let chosen = self.choose_same(&held, &draft).await?;
-            let begun = self.begin_arrival(&draft, &chosen);
+            let begun = self.begin_for_waiting(&draft, chosen.clone());
             if !tries.again(&begun) {
                 break (begun?, chosen);
             }
@@ -54,11 +44,6 @@ impl Service {
         let mut chosen = self.land_on(&seen, whose, &held.devices, ClaimRole::Primary)?;
         keep_uuids(&mut chosen, held, &seen);
         Ok(chosen)
-    }
-
-    fn begin_arrival(&self, draft: &Draft, chosen: &Chosen) -> Result<Accepted, Fault> {
-        let params = Params::new(draft.instance, draft.name.clone(), chosen.devices.clone());
-        self.begin_new(draft, chosen.clone(), &Params { in_kernel: true, ..params })
     }
 
     fn with_devices_of_here(
@@ -94,19 +79,14 @@ impl Service {
             tracing::warn!(%instance, "its metadata does not say what it has, so that it cannot move while it runs: {why}");
         }
     }
-
-    fn lock_mark(&self) -> Option<LockMark> {
-        self.settings.now().lock.as_ref().map(LockMark::from)
-    }
 }
 
 /// A device keeps its UUID where that is free: then a definition that comes along by itself names it rightly, too.
 fn keep_uuids(chosen: &mut Chosen, held: &Held, seen: &Observation) {
-    let devices = chosen.claims.iter_mut().zip(&mut chosen.devices);
-    for (there, (claim, plan)) in held.devices.iter().zip(devices) {
+    for (at, there) in held.devices.iter().enumerate() {
         let known = seen.scan.mdevs_with(there.uuid).next().is_some();
         if !known && !seen.own.iter().any(|device| device.uuid == there.uuid) {
-            (claim.uuid, plan.claim.uuid) = (there.uuid, there.uuid);
+            chosen.rename(at, there.uuid);
         }
     }
 }

@@ -56,6 +56,30 @@ pub(super) struct Chosen {
     pub(super) basis: Basis,
 }
 
+impl Draft {
+    /// A domain of libvirt's own; `asked` tells one request from another.
+    pub(super) fn plain(instance: InstanceUuid, name: &str, flavor: Option<String>, asked: &str) -> Self {
+        Self {
+            instance,
+            name: name.to_owned(),
+            owner: DomainOwner::Libvirt,
+            flavor,
+            digest: digest_of(&[&instance.to_string(), asked]),
+            operation_id: None,
+            op: OpKind::Claim,
+        }
+    }
+}
+
+impl Chosen {
+    /// Gives a device another UUID than the one that was made up for it.
+    pub(super) fn rename(&mut self, at: usize, uuid: MdevUuid) {
+        if let (Some(claim), Some(plan)) = (self.claims.get_mut(at), self.devices.get_mut(at)) {
+            (claim.uuid, plan.claim.uuid) = (uuid, uuid);
+        }
+    }
+}
+
 /// What a look at the host is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Look {

@@ -51,9 +51,7 @@ impl Service {
     }
 
     async fn follow_domains(&self, mut events: Receiver<HostEvent>) {
-        self.catch_up(None).await;
-        self.leave_all_stopped().await;
-        self.write_all_wanted().await;
+        self.look_at_all_domains().await;
         loop {
             match events.recv().await {
                 Ok(event) => self.on_event(event).await,
@@ -64,23 +62,25 @@ impl Service {
         }
     }
 
+    /// After a time in which nobody saw what domains did.
+    async fn look_at_all_domains(&self) {
+        self.catch_up(None).await;
+        self.leave_all_stopped().await;
+        self.write_all_wanted().await;
+    }
+
     async fn on_event(&self, event: HostEvent) {
         self.wake.ring();
         match event {
             HostEvent::NodeDevices => self.tell(Change::Inventory),
             HostEvent::Domain(uuid) => {
                 self.catch_up(Some(uuid)).await;
-                if self.rests(uuid) {
-                    self.leave_stopped(uuid).await;
-                }
                 self.write_wanted(uuid).await;
             }
             HostEvent::Connected => {
                 tracing::info!("connected to libvirt");
                 self.tell(Change::Status);
-                self.catch_up(None).await;
-                self.leave_all_stopped().await;
-                self.write_all_wanted().await;
+                self.look_at_all_domains().await;
                 self.tell(Change::Inventory);
             }
             HostEvent::Disconnected => {
@@ -102,6 +102,9 @@ impl Service {
             books.claims().map(|c| c.instance).filter(|i| only.is_none_or(|o| o == *i)).collect();
         for instance in instances {
             while self.look_at_domain(instance).await {}
+            if self.rests(instance) {
+                self.leave_later(instance);
+            }
         }
     }
 
@@ -135,8 +138,6 @@ impl Service {
                 self.tell(Change::Claim(instance));
                 if running {
                     self.describe(instance).await;
-                } else {
-                    self.leave_later(instance);
                 }
                 false
             }

@@ -84,7 +84,7 @@ impl Service {
 
     async fn make_again(&self, instance: &Instance, gone: &[ClaimId]) -> Result<(), Fault> {
         let changes = self.changes.subscribe();
-        let job = self.begin_restore_in_kernel(instance.uuid, gone).await?.job;
+        let job = self.begin_restore(instance.uuid, gone, true).await?.job;
         self.outcome(job, changes).await
     }
 

@@ -56,7 +56,7 @@ impl Service {
             claims,
             begun: out.is_some(),
             running,
-            lock: self.settings.now().lock.as_ref().map(LockMark::from),
+            lock: self.lock_mark(),
             domain_xml: self.definition(instance).await?,
         })
     }
@@ -114,9 +114,14 @@ impl Service {
         }
     }
 
+    /// The lock of traits in force here.
+    pub(super) fn lock_mark(&self) -> Option<LockMark> {
+        self.settings.now().lock.as_ref().map(LockMark::from)
+    }
+
     /// Types mean the same on both hosts only under one lock.
     pub(super) fn same_lock(&self, name: &str, host: &str, theirs: Option<&LockMark>) -> Result<(), Fault> {
-        let ours = self.settings.now().lock.as_ref().map(LockMark::from);
+        let ours = self.lock_mark();
         if ours.as_ref().map(|l| l.digest) == theirs.map(|l| l.digest) {
             return Ok(());
         }

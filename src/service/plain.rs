@@ -4,7 +4,7 @@
 use super::Service;
 use super::api::{Accepted, Operate};
 use super::basis::Tries;
-use super::book::{Asked, Chosen, Draft, Look, digest_of};
+use super::book::{Asked, Chosen, Draft, Look};
 use crate::config::OnStop;
 use crate::model::{
     ClaimRole, ClaimState, DomainOwner, Fault, FaultKind, InstanceUuid, MdevUuid, OpKind, Request,
@@ -30,15 +30,7 @@ impl Service {
             return Ok(());
         }
         fits(doc, &request, wanted.len())?;
-        let draft = Draft {
-            instance: uuid,
-            name: doc.name.clone(),
-            owner: DomainOwner::Libvirt,
-            flavor: Some(flavor.to_owned()),
-            digest: digest_of(&[&uuid.to_string(), flavor]),
-            operation_id: None,
-            op: OpKind::Claim,
-        };
+        let draft = Draft::plain(uuid, &doc.name, Some(flavor.to_owned()), flavor);
         let changes = self.changes.subscribe();
         let mut tries = Tries::default();
         loop {
@@ -60,6 +52,11 @@ impl Service {
         let asked = Asked { instance: draft.instance, request, domain: Some(doc), role: ClaimRole::Primary };
         let mut chosen = self.choose_of(&asked, &seen, Look::ForNamed)?;
         under_names(&mut chosen, doc, wanted)?;
+        self.begin_for_waiting(draft, chosen)
+    }
+
+    /// Begins a booking for which libvirt waits.
+    pub(super) fn begin_for_waiting(&self, draft: &Draft, chosen: Chosen) -> Result<Accepted, Fault> {
         let params = Params::new(draft.instance, draft.name.clone(), chosen.devices.clone());
         self.begin_new(draft, chosen, &Params { in_kernel: true, ..params })
     }
@@ -173,18 +170,19 @@ fn fits(doc: &DomainDoc, request: &Request, wanted: usize) -> Result<(), Fault> 
 
 /// The devices get the UUIDs that the domain names, in its order.
 fn under_names(chosen: &mut Chosen, doc: &DomainDoc, wanted: &[MdevUuid]) -> Result<(), Fault> {
-    let devices = chosen.claims.iter_mut().zip(&mut chosen.devices);
-    for (uuid, (claim, plan)) in wanted.iter().zip(devices) {
+    for (at, uuid) in wanted.iter().enumerate() {
         let model = doc.mdev(*uuid).and_then(|hostdev| hostdev.model());
-        if model.is_some_and(|model| model != claim.device_api) {
+        let of_type = chosen.claims.get(at).map(|claim| claim.device_api);
+        if let (Some(model), Some(of_type)) = (model, of_type)
+            && model != of_type
+        {
             let text = format!(
-                "domain {:?} has mdev {uuid} as another model than {}, which its type is; write model='{}'",
-                doc.name, claim.device_api, claim.device_api
+                "domain {:?} has mdev {uuid} as another model than {of_type}, which its type is; write model='{of_type}'",
+                doc.name
             );
             return Err(Fault::new(FaultKind::InvalidDomainXml, text));
         }
-        claim.uuid = *uuid;
-        plan.claim.uuid = *uuid;
+        chosen.rename(at, *uuid);
     }
     Ok(())
 }

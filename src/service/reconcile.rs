@@ -75,7 +75,7 @@ impl Service {
         }
         for (instance, claims) in by_instance {
             let ids: Vec<ClaimId> = claims.iter().map(|(_, claim)| *claim).collect();
-            let outcome = match self.begin_restore(instance, &ids).await {
+            let outcome = match self.begin_restore(instance, &ids, false).await {
                 Ok(accepted) => self.wait_for(accepted.job).await,
                 Err(fault) => Err(fault),
             };

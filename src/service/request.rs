@@ -30,22 +30,21 @@ impl Service {
     /// The definition of a domain that no operation of ours looks after.
     async fn plain_definition(&self, domain: &str) -> Result<(InstanceUuid, String), Fault> {
         let what = format!("look for domain {domain:?}");
-        let by_uuid: Option<InstanceUuid> = domain.parse().ok();
-        let all = self.host.hypervisor.domains().await.map_err(|e| host_fault(&what, &e))?;
-        // A UUID is meant as one, whatever another domain is called.
-        let found =
-            all.iter().find(|d| Some(d.uuid) == by_uuid).or_else(|| all.iter().find(|d| d.name == domain));
+        // A UUID is meant as one, whatever another domain is called; no domain has the nil one.
+        let by_uuid = domain.parse().unwrap_or(InstanceUuid(uuid::Uuid::nil()));
+        let found = self.host.hypervisor.find_domain(by_uuid, domain).await;
+        let found = found.map_err(|e| host_fault(&what, &e))?;
         let missing = |why: &str| Fault::new(FaultKind::NoSuchInstance, format!("{what}: {why}"));
         let found = found.ok_or_else(|| missing("libvirt has none of that name or UUID"))?;
-        if self.store.books().instance(found.uuid).is_some() && !self.is_plain(found.uuid) {
+        if self.store.books().instance(found).is_some() && !self.is_plain(found) {
             let text = format!(
                 "domain {domain:?} is an instance of mdevirt already; `mdevirtctl resize` gives it another flavor"
             );
             return Err(Fault::new(FaultKind::InvalidRequest, text));
         }
-        let xml = self.host.hypervisor.definition(found.uuid).await.map_err(|e| host_fault(&what, &e))?;
+        let xml = self.host.hypervisor.definition(found).await.map_err(|e| host_fault(&what, &e))?;
         Ok((
-            found.uuid,
+            found,
             xml.ok_or_else(|| missing("it is transient, so that there is no definition to write into"))?,
         ))
     }

@@ -218,6 +218,7 @@ impl UseCases for Fake {
         if domain_xml.contains("<!-- hang -->") {
             std::future::pending::<()>().await;
         }
+        // A daemon that takes its time, within any budget that a test gives it.
         if domain_xml.contains("<!-- slow -->") {
             tokio::time::sleep(std::time::Duration::from_millis(200)).await;
         }

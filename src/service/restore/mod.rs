@@ -148,7 +148,7 @@ impl Service {
 
     async fn restore_some(&self, instance: InstanceUuid, claims: &[Claim], scan: &HostScan) {
         let ids: Vec<ClaimId> = claims.iter().map(|c| c.id).collect();
-        match self.begin_restore(instance, &ids).await {
+        match self.begin_restore(instance, &ids, false).await {
             Ok(_) => {}
             // It is looked at again when its operation has ended, or by the next daemon.
             Err(fault) if matches!(fault.kind, FaultKind::InstanceBusy | FaultKind::RestorePending) => {
@@ -163,31 +163,11 @@ impl Service {
         }
     }
 
-    /// Begins to make devices of these claims again.
+    /// Begins to make devices of these claims again; `in_kernel` while libvirt waits for it.
     ///
     /// # Errors
     /// Those of any operation on the instance.
     pub(super) async fn begin_restore(
-        &self,
-        instance: InstanceUuid,
-        claims: &[ClaimId],
-    ) -> Result<Accepted, Fault> {
-        self.begin_restore_on(instance, claims, false).await
-    }
-
-    /// The same while libvirt waits.
-    ///
-    /// # Errors
-    /// As there.
-    pub(super) async fn begin_restore_in_kernel(
-        &self,
-        instance: InstanceUuid,
-        claims: &[ClaimId],
-    ) -> Result<Accepted, Fault> {
-        self.begin_restore_on(instance, claims, true).await
-    }
-
-    async fn begin_restore_on(
         &self,
         instance: InstanceUuid,
         claims: &[ClaimId],
