@@ -16,6 +16,8 @@ mod bugs;
 mod definition;
 #[path = "life/evacuate.rs"]
 mod evacuate;
+#[path = "life/live.rs"]
+mod live;
 #[path = "life/memory.rs"]
 mod memory;
 #[path = "life/migrate.rs"]

@@ -188,6 +188,7 @@ async fn interrupted(a: &Site, b: &Site, operations: u32) {
             flavor: None,
             allow_type_change: false,
             evacuate: false,
+            live: false,
             operation_id: None,
         };
         b.world.done(b.world.service().migrate_prepare(request).await).await;
@@ -232,6 +233,7 @@ async fn evacuated_and_forgotten() {
         flavor: None,
         allow_type_change: false,
         evacuate: false,
+        live: false,
         operation_id: None,
     });
     assert!(refused.await.unwrap_err().message.contains("the guest may still run"));

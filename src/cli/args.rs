@@ -143,7 +143,7 @@ pub enum Command {
     /// Give an instance another flavor; to be confirmed or reverted then
     #[command(after_help = ex::RESIZE)]
     Resize(ResizeArgs),
-    /// Bring an instance to another host, the guest switched off; to be confirmed or reverted then
+    /// Bring an instance to another host, switched off and to be confirmed or reverted then, or while it runs
     #[command(after_help = ex::MIGRATE)]
     Migrate(MigrateArgs),
     /// Let the result of a resize or a migration stand; what was before goes

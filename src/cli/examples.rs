@@ -217,6 +217,7 @@ Examples:
   mdevirtctl migrate web-01 --to gpu-02
   mdevirtctl confirm web-01
   mdevirtctl --host root@gpu-01 migrate web-01 --to root@gpu-02 --confirm
+  mdevirtctl migrate web-01 --to root@gpu-02 --live --downtime 5000
 
 A command that was interrupted is given again and goes on where it was.";
 

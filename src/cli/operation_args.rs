@@ -138,6 +138,26 @@ pub struct MigrateArgs {
     /// Confirm it at once: there is no way back then
     #[arg(long)]
     pub confirm: bool,
+    /// Move it while it runs; there is nothing to confirm then
+    #[arg(long, conflicts_with_all = ["flavor", "allow_type_change", "confirm"])]
+    pub live: bool,
+    /// How it goes while it runs.
+    #[command(flatten)]
+    pub way: LiveArgs,
+}
+
+/// How a guest goes while it runs.
+#[derive(Debug, Default, Args)]
+pub struct LiveArgs {
+    /// With --live: the most that is sent, in MiB/s
+    #[arg(long, value_name = "MIB", requires = "live", value_parser = clap::value_parser!(u32).range(1..))]
+    pub bandwidth: Option<u32>,
+    /// With --live: the longest time for which the guest may stand still at the end, in milliseconds
+    #[arg(long, value_name = "MS", requires = "live", value_parser = clap::value_parser!(u32).range(1..))]
+    pub downtime: Option<u32>,
+    /// With --live: how libvirt reaches libvirt there, if not by qemu+ssh://HOST/system
+    #[arg(long, value_name = "URI", requires = "live", value_parser = NonEmptyStringValueParser::new())]
+    pub uri: Option<String>,
 }
 
 /// `evacuate`.

@@ -3,6 +3,8 @@
 //! Nothing is kept here: where an instance stands is in the books of both hosts, so that a command that was interrupted is
 //! given again and goes on. The daemons never call each other; what travels is carried by this program.
 
+mod live;
+
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,7 +16,7 @@ use super::operation_args::{EvacuateArgs, Instance, MigrateArgs, ResizeArgs};
 use super::output::{Output, Show, Stop};
 use super::session::{Carried, Session};
 use crate::dbus::{Bus, MAX_HANDOVER_BYTES};
-use crate::model::{Fault, FaultKind, InstanceUuid, OpKind};
+use crate::model::{Fault, FaultKind, InstanceUuid, Job, OpKind};
 use crate::service::api::{ClaimView, InstanceView, Operate, OperateWith, PrepareRequest};
 
 /// One side of a move.
@@ -78,10 +80,11 @@ impl<'a> Side<'a> {
         self.run(op, instance, OperateWith::default()).await
     }
 
-    async fn prepare(&self, request: &PrepareRequest) -> Result<(), Fault> {
+    /// The job, ended.
+    async fn prepare(&self, request: &PrepareRequest) -> Result<Job, Fault> {
         let begin = async |client: &crate::dbus::Client| client.migrate_prepare(request).await;
         match self.session.carry_out(&Session::to_its_end(), begin).await? {
-            Carried::Begun(_) | Carried::Done(_) => Ok(()),
+            Carried::Begun(job) | Carried::Done(job) => Ok(job),
         }
     }
 
@@ -151,6 +154,9 @@ pub(super) async fn migrate(here: &Side<'_>, args: &MigrateArgs, output: Output)
     let instance = args.of.instance.as_str();
     let session = reach(&args.to, here.session.patience()).await?;
     let there = Side { session: &session, name: args.to.clone() };
+    if args.live {
+        return live::migrate(here, &there, args, output).await;
+    }
     let uuid = match here.get(instance).await? {
         view if moving(&view) == "out prepared" => view.uuid,
         view => {
@@ -186,6 +192,7 @@ async fn arrive(
             flavor: args.flavor.clone(),
             allow_type_change: args.allow_type_change,
             evacuate: false,
+            live: false,
             operation_id: None,
         };
         there.prepare(&request).await?;
@@ -284,7 +291,12 @@ pub(super) async fn revert(here: &Side<'_>, of: &Instance, output: Output) -> Re
             back(here, &Side { session: &session, name }, view.uuid).await?;
             output.print(&here.stage("migration reverted", &uuid, "").await?)
         }
-        "in prepared" | "in finished" => {
+        "live-out prepared" => {
+            let (session, name) = other_side(here, &view).await?;
+            live::back(here, &Side { session: &session, name }, view.uuid).await?;
+            output.print(&here.stage("live migration reverted", &uuid, "").await?)
+        }
+        "in prepared" | "in finished" | "live-in prepared" => {
             let source = view.peer.as_deref().unwrap_or("its source");
             let text =
                 format!("instance {:?} came from {source}: revert it there, which brings it back", view.name);
@@ -319,6 +331,7 @@ pub(super) async fn evacuate(here: &Side<'_>, args: &EvacuateArgs, output: Outpu
             flavor: None,
             allow_type_change: args.allow_type_change,
             evacuate: true,
+            live: false,
             operation_id: None,
         };
         here.prepare(&request).await?;

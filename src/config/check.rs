@@ -39,6 +39,7 @@ pub(super) fn check(layer: Layer, origin: &str, problems: &mut Problems) -> Chec
         on_stop: layer.on_stop.unwrap_or_default(),
         hook_start_budget_ms: layer.hook_start_budget_ms.unwrap_or(fallback.hook_start_budget_ms),
         restore_deadline_sec: layer.restore_deadline_sec.unwrap_or(fallback.restore_deadline_sec),
+        live_deadline_sec: layer.live_deadline_sec.unwrap_or(fallback.live_deadline_sec),
     };
     checker.without_addresses(&config);
     Checked { config, unused, warnings: checker.warnings }

@@ -33,7 +33,7 @@ fn section(reader: &mut Reader<'_>, name: &'static str, spot: &Spot, value: &Val
         "devices" => &["enabled_mdev_types", "unlisted"],
         "traits" => &["file", "lock", "automatic"],
         "hook" => &["start_budget_ms"],
-        _ => &["packing", "on_release", "on_stop", "restore_deadline_sec"],
+        _ => &["packing", "on_release", "on_stop", "restore_deadline_sec", "live_deadline_sec"],
     };
     reader.keys(&Arc::from(name), table, known, |reader, spot, value| match spot.key {
         "uri" => layer.libvirt_uri = reader.read(&spot, value, libvirt_uri),
@@ -52,6 +52,7 @@ fn section(reader: &mut Reader<'_>, name: &'static str, spot: &Spot, value: &Val
             let whole = reader.whole(&spot, value, 100..=60_000);
             layer.hook_start_budget_ms = whole.and_then(|ms| u32::try_from(ms).ok());
         }
+        "live_deadline_sec" => layer.live_deadline_sec = reader.number(&spot, value, 1),
         _ => layer.restore_deadline_sec = reader.number(&spot, value, 1),
     });
 }

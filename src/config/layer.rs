@@ -22,6 +22,7 @@ pub(super) struct Layer {
     pub(super) on_stop: Option<OnStop>,
     pub(super) hook_start_budget_ms: Option<u32>,
     pub(super) restore_deadline_sec: Option<u32>,
+    pub(super) live_deadline_sec: Option<u32>,
     /// By type, as the type is written.
     pub(super) types: BTreeMap<String, TypeTable>,
 }
@@ -88,6 +89,7 @@ impl Layer {
             on_stop: later.on_stop.or(self.on_stop),
             hook_start_budget_ms: later.hook_start_budget_ms.or(self.hook_start_budget_ms),
             restore_deadline_sec: later.restore_deadline_sec.or(self.restore_deadline_sec),
+            live_deadline_sec: later.live_deadline_sec.or(self.live_deadline_sec),
             types: self.types,
         }
     }

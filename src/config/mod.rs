@@ -69,6 +69,8 @@ pub struct Config {
     pub on_stop: OnStop,
     /// `[policy] restore_deadline_sec`, in seconds, at least 1.
     pub restore_deadline_sec: u32,
+    /// `[policy] live_deadline_sec`, in seconds, at least 1.
+    pub live_deadline_sec: u32,
     /// `[hook] start_budget_ms`, in milliseconds, 100 to 60000.
     pub hook_start_budget_ms: u32,
 }
@@ -87,6 +89,7 @@ impl Default for Config {
             on_release: OnRelease::default(),
             on_stop: OnStop::default(),
             restore_deadline_sec: 300,
+            live_deadline_sec: 300,
             hook_start_budget_ms: 2000,
         }
     }

@@ -53,12 +53,13 @@ mod tests {
             packing = "depth"
             on_release = "keep"
             restore_deadline_sec = 20
+            live_deadline_sec = 30
         "#;
         let Loaded { config, warnings, files } = parse(text, "m.toml").unwrap();
         assert_eq!(files, [PathBuf::from("m.toml")]);
         assert_eq!((config.libvirt_uri.as_str(), config.unlisted), ("test:///node.xml", Unlisted::Ignore));
         assert_eq!((config.packing, config.on_release), (Packing::Depth, OnRelease::Keep));
-        assert_eq!(config.restore_deadline_sec, 20);
+        assert_eq!((config.restore_deadline_sec, config.live_deadline_sec), (20, 30));
         assert_eq!((config.traits_file, config.traits_lock), ("/a".into(), "/b".into()));
         let [plain, m60] = &config.enabled[..] else { panic!("{:?}", config.enabled) };
         assert_eq!((plain.key.as_str(), plain.class.as_str(), plain.reserved), ("nvidia-35", "VGPU", 0));

@@ -18,9 +18,10 @@ pub fn to_toml(config: &Config) -> String {
     let lock = quoted(&config.traits_lock.to_string_lossy());
     let automatic = list(config.automatic.iter().map(|one| one.as_str()));
     out += &format!("\n[traits]\nfile = {file}\nlock = {lock}\nautomatic = {automatic}\n");
-    let Config { packing, on_release, on_stop, restore_deadline_sec, .. } = config;
+    let Config { packing, on_release, on_stop, restore_deadline_sec, live_deadline_sec, .. } = config;
     out += &format!("\n[policy]\npacking = \"{packing}\"\non_release = \"{on_release}\"\n");
     out += &format!("on_stop = \"{on_stop}\"\nrestore_deadline_sec = {restore_deadline_sec}\n");
+    out += &format!("live_deadline_sec = {live_deadline_sec}\n");
     out += &format!("\n[hook]\nstart_budget_ms = {}\n", config.hook_start_budget_ms);
     out
 }
@@ -133,7 +134,8 @@ mod tests {
             "[libvirt]\nuri = \"qemu:///system\"\n\n[devices]\nenabled_mdev_types = []\nunlisted = \"first\"\n\n\
              [traits]\nfile = \"/etc/mdevirt/traits.toml\"\nlock = \"/etc/mdevirt/traits.lock\"\n\
              automatic = [\"capabilities\"]\n\n\
-             [policy]\npacking = \"breadth\"\non_release = \"remove\"\non_stop = \"release\"\nrestore_deadline_sec = 300\n\n\
+             [policy]\npacking = \"breadth\"\non_release = \"remove\"\non_stop = \"release\"\nrestore_deadline_sec = 300\n\
+             live_deadline_sec = 300\n\n\
              [hook]\nstart_budget_ms = 2000\n",
         );
     }

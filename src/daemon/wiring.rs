@@ -55,7 +55,7 @@ pub(super) async fn service(args: &Args) -> Result<Service> {
         host_name,
         libvirt_uri,
         simulated: args.sim.is_some(),
-        restore: true,
+        by_itself: true,
     }))
 }
 

@@ -18,7 +18,7 @@ use super::proxy::ManagerProxy;
 use super::{options, path};
 use crate::model::{DisplayWish, Fault, FaultKind, Finding, InventoryRecord, Job, JobId, OpKind};
 use crate::service::api::{
-    ClaimRequest, DeviceView, HookCall, InstanceView, Operate, OperateWith, PlanView, PrepareRequest,
+    ClaimRequest, DeviceView, HookCall, InstanceView, LiveCheckView, Operate, OperateWith, PlanView, PrepareRequest,
     ReconcileView, SpawnRequest, SpawnResult, StatusView,
 };
 
@@ -156,8 +156,10 @@ impl Client {
             OpKind::MigrateFinish => m.migrate_finish(instance, options).await,
             OpKind::MigrateConfirm => m.migrate_confirm(instance, options).await,
             OpKind::MigrateRevert => m.migrate_revert(instance, options).await,
+            OpKind::LiveCommit => m.live_commit(instance, options).await,
+            OpKind::LiveRollback => m.live_rollback(instance, options).await,
             OpKind::Restore => m.restore(instance, options).await,
-            OpKind::Spawn | OpKind::Claim | OpKind::MigratePrepare => {
+            OpKind::Spawn | OpKind::Claim | OpKind::MigratePrepare | OpKind::LivePrepare => {
                 let text = format!("{} needs more than an instance", request.op);
                 return Err(Fault::new(FaultKind::NotSupported, text));
             }
@@ -172,6 +174,23 @@ impl Client {
         Ok(self.manager.instance_export(instance).await?)
     }
 
+    /// The document of a guest that can go to another host while it runs.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub async fn live_check_source(&self, instance: &str) -> Result<String, Fault> {
+        Ok(self.manager.live_check_source(instance).await?)
+    }
+
+    /// What the target would do for that document.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub async fn live_check_target(&self, document: &str) -> Result<LiveCheckView, Fault> {
+        let options: Map<String, Value> = [("document".to_owned(), json!(document))].into_iter().collect();
+        one(self.manager.live_check_target(sent(&options)?).await)
+    }
+
     /// Begins the target's side of a migration.
     ///
     /// # Errors
@@ -179,6 +198,9 @@ impl Client {
     pub async fn migrate_prepare(&self, request: &PrepareRequest) -> Result<JobId, Fault> {
         let mut options = operation(request.operation_id.as_deref());
         options.insert("document".to_owned(), json!(request.document));
+        if request.live {
+            return accepted(self.manager.live_prepare(sent(&options)?).await);
+        }
         options.insert("allow_type_change".to_owned(), json!(request.allow_type_change));
         options.insert("evacuate".to_owned(), json!(request.evacuate));
         options.extend(request.flavor.as_ref().map(|flavor| ("flavor".to_owned(), json!(flavor))));
@@ -345,7 +367,7 @@ fn spawn_options(request: &SpawnRequest) -> Result<Record, Fault> {
 }
 
 fn operate_options(request: &Operate) -> Result<Record, Fault> {
-    let OperateWith { flavor, domain_xml, display, device, peer } = &request.with;
+    let OperateWith { flavor, domain_xml, display, device, peer, live } = &request.with;
     let mut options = operation(request.operation_id.as_deref());
     if let Some(xml) = domain_xml {
         options.insert("domain_xml".to_owned(), json!(options::domain_xml(xml)?));
@@ -353,6 +375,10 @@ fn operate_options(request: &Operate) -> Result<Record, Fault> {
     options.extend(flavor.as_ref().map(|flavor| ("flavor".to_owned(), json!(flavor))));
     options.extend(device.map(|device| ("device".to_owned(), json!(device))));
     options.extend(peer.as_ref().map(|peer| ("peer".to_owned(), json!(peer))));
+    options.extend(live.document.as_ref().map(|document| ("document".to_owned(), json!(document))));
+    options.extend(live.uri.as_ref().map(|uri| ("uri".to_owned(), json!(uri))));
+    options.extend(live.bandwidth_mib.map(|mib| ("bandwidth_mib".to_owned(), json!(mib))));
+    options.extend(live.downtime_ms.map(|ms| ("downtime_ms".to_owned(), json!(ms))));
     if request.op == OpKind::ResizePrepare {
         options.insert("display".to_owned(), json!(display));
     }

@@ -217,6 +217,40 @@ impl Manager {
         self.accepted(self.service.migrate_prepare(request).await).await
     }
 
+    /// Source of a live migration: the document for `LiveCheckTarget` and `LivePrepare`, of a guest that can go while it runs.
+    #[zbus(out_args("document"), proxy(allow_interactive_auth))]
+    async fn live_check_source(&self, instance: &str, #[zbus(header)] header: Header<'_>) -> Result<String> {
+        self.authority.check(&header).await?;
+        Ok(self.service.live_check_source(options::instance(instance)?).await?)
+    }
+
+    /// Target of a live migration: what it would do; nothing is done. Option `document`.
+    #[zbus(out_args("check"))]
+    async fn live_check_target(&self, options: Record) -> Result<Record> {
+        Ok(json::to_record(&self.service.live_check_target(&options::document(&options)?).await?)?)
+    }
+
+    /// Target: books and makes devices for a guest that comes running. Options `document`, `operation_id`.
+    #[zbus(out_args("job"), proxy(allow_interactive_auth))]
+    async fn live_prepare(&self, options: Record, #[zbus(header)] header: Header<'_>) -> Result<OwnedObjectPath> {
+        let request = options::live_prepare_request(&options)?;
+        self.authority.check(&header).await?;
+        self.accepted(self.service.migrate_prepare(request).await).await
+    }
+
+    /// Source: the running guest goes. Target: it has come. Options, for the source: `document` (of the result of `LivePrepare`),
+    /// `uri`, `bandwidth_mib`, `downtime_ms`, `peer`, `operation_id`.
+    #[zbus(out_args("job"), proxy(allow_interactive_auth))]
+    async fn live_commit(&self, instance: &str, options: Record, #[zbus(header)] header: Header<'_>) -> Result<OwnedObjectPath> {
+        self.verb(OpKind::LiveCommit, instance, &options, &header).await
+    }
+
+    /// Target: what was made for the guest goes. Source: the migration under way is broken off, and its job is the answer.
+    #[zbus(out_args("job"), proxy(allow_interactive_auth))]
+    async fn live_rollback(&self, instance: &str, options: Record, #[zbus(header)] header: Header<'_>) -> Result<OwnedObjectPath> {
+        self.verb(OpKind::LiveRollback, instance, &options, &header).await
+    }
+
     /// Writes the instance's host devices into a domain XML. Option `display`.
     #[zbus(out_args("domain_xml"))]
     async fn render_domain(&self, instance: &str, xml: &str, options: Record) -> Result<String> {

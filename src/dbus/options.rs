@@ -9,7 +9,7 @@ use crate::config::MAX_FILE_BYTES;
 use crate::model::{DisplayWish, Fault, FaultKind, InvalidName, OpKind};
 pub use crate::plan::handover::MAX_HANDOVER_BYTES;
 use crate::service::api::{
-    AcceptRequest, ClaimRequest, HookCall, Operate, OperateWith, PrepareRequest, SpawnRequest,
+    AcceptRequest, ClaimRequest, HookCall, LiveOptions, Operate, OperateWith, PrepareRequest, SpawnRequest,
 };
 pub use crate::xml::MAX_BYTES as MAX_DOMAIN_XML_BYTES;
 
@@ -63,6 +63,12 @@ pub fn operate(op: OpKind, instance_text: &str, record: &Record) -> Result<Opera
         display: options.display()?,
         device: device.transpose().map_err(|err: InvalidName| named("device", &err))?,
         peer: options.text("peer")?,
+        live: LiveOptions {
+            document: options.text("document")?,
+            uri: options.text("uri")?,
+            bandwidth_mib: options.number("bandwidth_mib")?,
+            downtime_ms: options.number("downtime_ms")?,
+        },
     };
     let instance = instance(instance_text)?.to_owned();
     Ok(Operate { op, instance, operation_id: options.operation_id()?, with })
@@ -70,13 +76,14 @@ pub fn operate(op: OpKind, instance_text: &str, record: &Record) -> Result<Opera
 
 /// The options that an operation on an instance has.
 fn keys(op: OpKind) -> &'static [&'static str] {
-    let more: [(OpKind, &[&str]); 6] = [
+    let more: [(OpKind, &[&str]); 7] = [
         (OpKind::Rescue, &["domain_xml", "operation_id"]),
         (OpKind::Rebuild, &["domain_xml", "operation_id"]),
         (OpKind::Attach, &["flavor", "operation_id"]),
         (OpKind::Detach, &["device", "operation_id"]),
         (OpKind::ResizePrepare, &["flavor", "display", "operation_id"]),
         (OpKind::MigrateBegin, &["peer", "operation_id"]),
+        (OpKind::LiveCommit, &["document", "uri", "bandwidth_mib", "downtime_ms", "peer", "operation_id"]),
     ];
     more.into_iter().find(|(with, _)| *with == op).map_or(&["operation_id"], |(_, keys)| keys)
 }
@@ -93,8 +100,33 @@ pub fn prepare_request(record: &Record) -> Result<PrepareRequest, Fault> {
         flavor: options.text("flavor")?,
         allow_type_change: options.switch("allow_type_change")?,
         evacuate: options.switch("evacuate")?,
+        live: false,
         operation_id: options.operation_id()?,
     })
+}
+
+/// The options of `LivePrepare`.
+///
+/// # Errors
+/// `InvalidRequest` naming the key.
+pub fn live_prepare_request(record: &Record) -> Result<PrepareRequest, Fault> {
+    let mut options = Options::read(record, &["document", "operation_id"])?;
+    Ok(PrepareRequest {
+        document: options.required("document")?,
+        flavor: None,
+        allow_type_change: false,
+        evacuate: false,
+        live: true,
+        operation_id: options.operation_id()?,
+    })
+}
+
+/// The options of `LiveCheckTarget`.
+///
+/// # Errors
+/// `InvalidRequest` naming the key.
+pub fn document(record: &Record) -> Result<String, Fault> {
+    Options::read(record, &["document"])?.required("document")
 }
 
 /// The options of `RenderDomain`.
@@ -231,6 +263,14 @@ impl Options {
             Some(Value::Bool(on)) => Ok(on),
             Some(other) => Err(invalid(format!("option {key}: expected a boolean, got {}", kind(&other)))),
         }
+    }
+
+    /// A number of at least 1.
+    fn number(&mut self, key: &str) -> Result<Option<u32>, Fault> {
+        let Some(value) = self.0.remove(key).filter(|value| !value.is_null()) else { return Ok(None) };
+        let number = value.as_u64().and_then(|number| u32::try_from(number).ok()).filter(|number| *number > 0);
+        let bad = || invalid(format!("option {key}: expected a number from 1 to {}, got {value}", u32::MAX));
+        number.map(Some).ok_or_else(bad)
     }
 
     fn required(&mut self, key: &str) -> Result<String, Fault> {

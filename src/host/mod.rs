@@ -7,8 +7,11 @@
 #[cfg(feature = "libvirt")]
 pub mod libvirt;
 pub mod mdevctl_d;
+mod passage;
 pub mod sim;
 pub mod sysfs;
+
+pub use passage::{Passage, Sent, Whereabouts};
 
 use std::fmt::Debug;
 
@@ -16,7 +19,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 
-use crate::model::{HostScan, InstanceUuid, Mdev, MdevUuid, NewMdev, Parent, ParentAddr};
+use crate::model::{HostScan, InstanceUuid, Mdev, MdevUuid, NewMdev, Parent, ParentAddr, Versions};
 
 /// Why the host did not do what was asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -104,6 +107,11 @@ pub trait NodeDevices: Send + Sync + Debug {
 
     /// What tells one boot of the host from another; `None` where nothing tells it.
     fn boot_id(&self) -> Result<Option<String>, HostError>;
+
+    /// Version of the driver that is bound to a parent; `None` where nothing tells it.
+    fn driver_version(&self, _parent: &ParentAddr) -> Result<Option<String>, HostError> {
+        Ok(None)
+    }
 }
 
 /// A domain as libvirt has it.
@@ -165,6 +173,31 @@ pub trait Hypervisor: Send + Sync + Debug {
 
     /// Writes our element of the domain's metadata, given without its namespace, in what it runs with and in its definition.
     async fn describe(&self, uuid: InstanceUuid, element: &str) -> Result<(), HostError>;
+
+    /// Sends a running guest to another host, and returns when it runs there and its domain is gone here. Whatever the failure,
+    /// the guest goes on here, unless [`Hypervisor::whereabouts`] says otherwise.
+    async fn migrate(&self, uuid: InstanceUuid, _passage: &Passage) -> Result<(), HostError> {
+        Err(HostError::NotSupported(format!("sending domain {uuid} to another host")))
+    }
+
+    /// Breaks the sending off; the guest stays. One that is not being sent is no error.
+    async fn abort_migration(&self, _uuid: InstanceUuid) -> Result<(), HostError> {
+        Ok(())
+    }
+
+    /// Where a guest is that goes or went.
+    async fn whereabouts(&self, uuid: InstanceUuid) -> Result<Whereabouts, HostError> {
+        Ok(match self.domain(uuid).await? {
+            None => Whereabouts::Absent,
+            Some(domain) if domain.running => Whereabouts::Here,
+            Some(_) => Whereabouts::Off { moved: false },
+        })
+    }
+
+    /// What runs the guests of this host.
+    async fn versions(&self) -> Result<Versions, HostError> {
+        Err(HostError::NotSupported("reading the versions of libvirt and QEMU".to_owned()))
+    }
 
     /// Puts a host device, as `<hostdev>`, into the domain. Where it is already, nothing is done.
     async fn attach(&self, uuid: InstanceUuid, hostdev: &HostdevXml, into: Config) -> Result<(), HostError>;

@@ -84,6 +84,26 @@ impl Sysfs {
         Ok(self.text("proc/sys/kernel/random/boot_id")?.filter(|id| !id.is_empty()))
     }
 
+    /// The kernel's release, `6.12.48+deb13-amd64`.
+    ///
+    /// # Errors
+    /// `Unreadable`.
+    pub fn kernel_release(&self) -> Result<Option<String>, HostError> {
+        Ok(self.text("proc/sys/kernel/osrelease")?.map(|text| text.trim().to_owned()))
+    }
+
+    /// Version of the module that drives a PCI function, as the module states it; `None` if it states none.
+    ///
+    /// # Errors
+    /// `Unreadable`.
+    ///
+    /// # Source
+    /// Linux `Documentation/ABI/stable/sysfs-module`, `version`: the value of `MODULE_VERSION`.
+    pub fn driver_version(&self, addr: PciAddress) -> Result<Option<String>, HostError> {
+        let text = self.text(&format!("{}/driver/module/version", pci(addr)))?;
+        Ok(text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()))
+    }
+
     /// Whether this tree has the PCI function at all.
     ///
     /// # Errors

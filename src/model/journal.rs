@@ -59,6 +59,12 @@ text_enum!(
         MigrateConfirm = "migrate-confirm",
         /// It stays on the source: the target gives everything back.
         MigrateRevert = "migrate-revert",
+        /// Target: book and make the devices for a guest that comes running.
+        LivePrepare = "live-prepare",
+        /// Source: move the running guest and give everything back. Target: it is here, and its own.
+        LiveCommit = "live-commit",
+        /// The guest stays on the source: the target gives everything back.
+        LiveRollback = "live-rollback",
         /// Make the lost devices of an instance again.
         Restore = "restore",
     }

@@ -19,6 +19,7 @@ pub mod movement;
 pub mod parent;
 pub(crate) mod pci_id;
 pub mod request;
+pub mod version;
 pub mod vocab;
 
 pub use address::{NodeName, ParentAddr, PciAddress};
@@ -35,4 +36,5 @@ pub use meaning::{Lesson, Meaning, NewShift, Shift, ShiftKind, Word, WordKind};
 pub use movement::{Baggage, Move, MoveKind, MovePhase};
 pub use parent::{Finding, FindingKind, HostScan, Mdev, NewMdev, Parent};
 pub use request::{FromSpecs, Group, NumaPolicy, Request};
+pub use version::{Version, Versions};
 pub use vocab::{ResourceClass, TraitName};

@@ -18,6 +18,10 @@ text_enum!(
         Out = "out",
         /// From another host: this is the target.
         In = "in",
+        /// To another host while the guest runs: this is the source.
+        LiveOut = "live-out",
+        /// From another host while the guest runs: this is the target.
+        LiveIn = "live-in",
         /// A repair with another definition; the devices stay.
         Rescue = "rescue",
     }
@@ -32,6 +36,18 @@ text_enum!(
         Finished = "finished",
     }
 );
+
+impl MoveKind {
+    /// Whether the other side of it is another host.
+    pub fn is_between_hosts(self) -> bool {
+        matches!(self, Self::Out | Self::In | Self::LiveOut | Self::LiveIn)
+    }
+
+    /// Whether the instance leaves this host.
+    pub fn leaves(self) -> bool {
+        matches!(self, Self::Out | Self::LiveOut)
+    }
+}
 
 /// A move that waits for its next operation. An instance has at most one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

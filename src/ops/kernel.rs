@@ -52,6 +52,10 @@ impl NodeDevices for InKernel {
         self.0.boot_id()
     }
 
+    fn driver_version(&self, parent: &ParentAddr) -> Result<Option<String>, HostError> {
+        self.0.driver_version(parent)
+    }
+
     async fn scan_kernel(&self) -> Result<HostScan, HostError> {
         self.0.scan_kernel().await
     }

@@ -11,6 +11,7 @@ pub mod destroy;
 pub mod detach;
 mod domain;
 mod kernel;
+pub mod live;
 pub mod migrate;
 pub mod reboot;
 pub mod rebuild;
@@ -33,7 +34,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::host::{HostError, HostdevXml, Hypervisor, NodeDevices};
+use crate::host::{HostError, HostdevXml, Hypervisor, NodeDevices, Passage};
 use crate::model::{
     Claim, ClaimEvent, ClaimRole, ClaimState, ClaimView, Fault, FaultKind, InstanceUuid, Move, NewMdev,
     OpKind, ParentAddr, SagaRow,
@@ -123,6 +124,9 @@ pub struct Params {
     /// Attach, detach, suspend, resume: the `<hostdev>` of each device.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hostdevs: Vec<HostdevXml>,
+    /// Live migration, source: how the guest goes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passage: Option<Passage>,
     /// libvirt waits for it, so that it must not be asked: devices are made by the kernel alone.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_kernel: bool,
@@ -147,6 +151,7 @@ impl Params {
             leaves: false,
             document: None,
             hostdevs: Vec::new(),
+            passage: None,
             in_kernel: false,
         }
     }
@@ -195,6 +200,9 @@ pub fn script(host: &Host, row: &SagaRow) -> Result<Script, Fault> {
         OpKind::MigrateFinish => migrate::finish(host, params),
         OpKind::MigrateConfirm => migrate::confirm(host, params),
         OpKind::MigrateRevert => migrate::revert(host, params),
+        OpKind::LivePrepare => live::prepare(host, params),
+        OpKind::LiveCommit => live::commit(host, params),
+        OpKind::LiveRollback => live::rollback(host, params),
         OpKind::Restore => restore::script(host, params),
     };
     Ok(script)

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use super::live::LiveSide;
 use crate::catalog::{Digest, LockMark, seal};
 use crate::model::{
     Claim, DeviceApi, Fault, FaultKind, InstanceUuid, MdevUuid, ResourceClass, TraitName, TypeIdentity,
@@ -44,6 +45,9 @@ pub struct Handover {
     pub devices: Vec<Traveller>,
     /// The domain's definition, with the source's devices.
     pub domain_xml: String,
+    /// For a migration while the guest runs: what the source says of itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<LiveSide>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     seal: Option<Digest>,
 }
@@ -109,10 +113,19 @@ impl Handover {
             lock: leaving.lock,
             devices,
             domain_xml: leaving.domain_xml,
+            live: None,
             seal: None,
         };
         document.seal = Some(seal(&document));
         Ok(document)
+    }
+
+    /// The same for a migration while the guest runs.
+    #[must_use]
+    pub fn with_live(mut self, side: LiveSide) -> Self {
+        (self.live, self.seal) = (Some(side), None);
+        self.seal = Some(seal(&self));
+        self
     }
 
     /// Reads a document.

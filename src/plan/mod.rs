@@ -7,6 +7,7 @@ pub mod capacity;
 pub mod changes;
 pub mod handover;
 pub mod held;
+pub mod live;
 pub mod mapping;
 pub mod migrate;
 pub mod pick;

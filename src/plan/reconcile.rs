@@ -14,7 +14,7 @@ use super::restore::{Verdict, judge};
 use crate::model::claim::text_enum;
 use crate::model::{
     Claim, ClaimId, ClaimRole, ClaimState, DomainOwner, HostScan, Instance, InstanceUuid, InvalidName, Mdev,
-    MdevUuid, Move, MoveKind, OwnDevice, ParentAddr,
+    MdevUuid, Move, OwnDevice, ParentAddr,
 };
 
 text_enum!(
@@ -133,7 +133,7 @@ impl<'a> Compared<'a> {
     /// Instances of ours whose domain is gone. During a migration it may be on the other host.
     fn of_instances(&self) -> Vec<Difference> {
         let gone = |i: &&Instance| {
-            let away = self.move_of(i.uuid).is_some_and(|m| matches!(m.kind, MoveKind::Out | MoveKind::In));
+            let away = self.move_of(i.uuid).is_some_and(|m| m.kind.is_between_hosts());
             let ours = i.owner == DomainOwner::Mdevirt && !self.busy.contains(&i.uuid);
             ours && !away && !self.domains.iter().any(|d| d.uuid == i.uuid)
         };

@@ -55,6 +55,8 @@ fn gives_everything_back(op: OpKind, moving: Option<&Move>) -> bool {
     match moving.map(|m| m.kind) {
         Some(MoveKind::Out) => op == OpKind::MigrateConfirm,
         Some(MoveKind::In) => matches!(op, OpKind::Destroy | OpKind::MigrateRevert),
+        Some(MoveKind::LiveOut) => matches!(op, OpKind::Destroy | OpKind::LiveCommit),
+        Some(MoveKind::LiveIn) => op == OpKind::LiveRollback,
         Some(MoveKind::Resize | MoveKind::Rescue) | None => matches!(op, OpKind::Destroy | OpKind::Release),
     }
 }
@@ -85,6 +87,7 @@ fn is_of_move(op: OpKind) -> bool {
             | O::MigrateFinish
             | O::MigrateConfirm
             | O::MigrateRevert
+            | O::LiveRollback
     )
 }
 
@@ -105,6 +108,9 @@ fn goes_with(op: OpKind, moving: &Move) -> bool {
         // The guest is on the other host, or on its way there.
         (K::Out, _) => matches!(op, O::MigrateConfirm | O::MigrateRevert | O::Restore),
         (K::In, P::Prepared) => matches!(op, O::MigrateFinish | O::MigrateRevert | O::Restore),
+        // It got stuck: the guest is away, and not everything of it is given back.
+        (K::LiveOut, _) => matches!(op, O::Destroy | O::LiveCommit | O::Restore),
+        (K::LiveIn, _) => matches!(op, O::LiveCommit | O::LiveRollback | O::Restore),
         (K::In, P::Finished) => on_and_off || matches!(op, O::Destroy | O::MigrateConfirm | O::MigrateRevert),
     }
 }
@@ -114,6 +120,8 @@ fn next_of(moving: &Move) -> &'static str {
         (MoveKind::Resize, MovePhase::Prepared) => "finish or revert the resize",
         (MoveKind::Resize, MovePhase::Finished) => "confirm or revert the resize",
         (MoveKind::Rescue, _) => "unrescue it",
+        (MoveKind::LiveOut, _) => "give the migration again, or destroy it",
+        (MoveKind::LiveIn, _) => "wait for its guest, or roll the migration back",
         (MoveKind::In, MovePhase::Prepared) => "finish or revert the migration",
         (MoveKind::Out, _) | (MoveKind::In, MovePhase::Finished) => "confirm or revert the migration",
     }
@@ -163,6 +171,8 @@ mod tests {
         assert_eq!(ours(K::Rescue, P::Finished), "destroy start stop reboot unrescue restore");
         assert_eq!(ours(K::Out, P::Prepared), "migrate-confirm migrate-revert restore");
         assert_eq!(ours(K::In, P::Prepared), "migrate-finish migrate-revert restore");
+        assert_eq!(ours(K::LiveOut, P::Prepared), "destroy live-commit restore");
+        assert_eq!(ours(K::LiveIn, P::Prepared), "live-commit live-rollback restore");
         assert_eq!(
             ours(K::In, P::Finished),
             "destroy start stop reboot migrate-confirm migrate-revert restore"

@@ -7,10 +7,12 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 
 mod hook;
+mod live;
 mod traits;
 mod upkeep;
 
 pub use self::hook::HookCall;
+pub use self::live::{LiveCheckView, LiveLanding, LiveOptions};
 pub use self::traits::{
     AcceptRequest, CheckDifference, HistoryLine, LeftOut, LocalType, LockView, PlanChange, PlanView,
     TraitCheck, TraitView,
@@ -81,6 +83,8 @@ pub struct OperateWith {
     pub device: Option<MdevUuid>,
     /// Migration, source: how the target is reached, kept for those who confirm or revert.
     pub peer: Option<String>,
+    /// Live migration, source: how the guest goes.
+    pub live: LiveOptions,
 }
 
 impl OperateWith {
@@ -131,6 +135,8 @@ pub struct PrepareRequest {
     pub allow_type_change: bool,
     /// The source is dead: a document that was made at some time before is good enough.
     pub evacuate: bool,
+    /// The guest comes running: `LivePrepare`, with what `LiveCheckSource` gives.
+    pub live: bool,
     /// The caller's operation id.
     pub operation_id: Option<String>,
 }
@@ -338,6 +344,11 @@ pub trait UseCases: Send + Sync + Debug {
     async fn export_instance(&self, instance: &str) -> Result<String, Fault>;
     /// Target: books and makes devices for an instance that comes from another host.
     async fn migrate_prepare(&self, request: PrepareRequest) -> Result<Accepted, Fault>;
+    /// Source of a live migration: the document for [`UseCases::live_check_target`] and [`UseCases::migrate_prepare`], of a guest
+    /// that can go; nothing is done.
+    async fn live_check_source(&self, instance: &str) -> Result<String, Fault>;
+    /// Target of a live migration: what it would do for this document; nothing is done.
+    async fn live_check_target(&self, document: &str) -> Result<LiveCheckView, Fault>;
     /// Books and makes devices for a domain that the caller owns.
     async fn claim(&self, request: ClaimRequest) -> Result<Accepted, Fault>;
     /// Gives them back.

@@ -12,13 +12,14 @@ use tokio::time::{Instant, sleep_until};
 use super::Service;
 use super::api::Change;
 use crate::host::HostEvent;
-use crate::model::{Claim, ClaimEvent, ClaimRole, ClaimState, InstanceUuid, MoveKind};
+use crate::model::{Claim, ClaimEvent, ClaimRole, ClaimState, InstanceUuid};
 use crate::ops::{Found, Marks};
 use crate::store::{self, StoreError};
 
 impl Service {
     /// Follows the host until the daemon stops.
     pub async fn follow(self) {
+        self.await_all_guests();
         let (domains, hardware) = (self.host.nodes.events(), self.host.nodes.events());
         // A slow look at the hardware must not hold up what domains do.
         tokio::join!(self.follow_domains(domains), self.follow_hardware(hardware));
@@ -124,7 +125,7 @@ impl Service {
         };
         let event = if running { ClaimEvent::Started } else { ClaimEvent::Stopped };
         // The guest has only its own side of a move; on the source of a migration that is the one it is to leave.
-        let leaves = books.move_of(instance).is_some_and(|m| m.kind == MoveKind::Out);
+        let leaves = books.move_of(instance).is_some_and(|m| m.kind.leaves());
         let side = if leaves { ClaimRole::Outgoing } else { ClaimRole::Primary };
         let moved = |c: &&Claim| c.role == side && moves(c.state, running);
         let of = |c: &Claim| store::Change::Claim { claim: c.id, event };

@@ -68,6 +68,7 @@ impl Service {
             let ending = tokio::select! {
                 ending = self.walk(&row, &script, resume) => ending,
                 () = self.keep_looking() => return,
+                () = self.show_sending(row.id, row.instance), if row.op == OpKind::LiveCommit => return,
             };
             match ending {
                 Err(Interrupted::Store(err)) if err.is_temporary() && !self.goes_down() => {

@@ -12,7 +12,7 @@ use super::basis::Basis;
 use super::book::digest_of;
 use crate::config::OnRelease;
 use crate::model::{
-    Claim, ClaimRole, ClaimState, Fault, FaultKind, HostScan, Instance, InstanceUuid, Move, MoveKind, OpKind,
+    Claim, ClaimRole, ClaimState, Fault, FaultKind, HostScan, Instance, InstanceUuid, Move, OpKind,
 };
 use crate::ops::{DevicePlan, Params, host_fault};
 use crate::store::{Begin, Books, Recheck, StoreError};
@@ -95,6 +95,11 @@ impl Service {
         if let Some(again) = self.repeated(operation_id.as_deref(), &digest)? {
             return Ok(again);
         }
+        if op == OpKind::LiveRollback
+            && let Some(under_way) = self.break_off(&instance).await?
+        {
+            return Ok(under_way);
+        }
         // Only what books new devices has to wait for other bookings.
         let books_devices = matches!(op, OpKind::ResizePrepare | OpKind::Attach);
         let _one_at_a_time = if books_devices { Some(self.booking.lock().await) } else { None };
@@ -119,8 +124,10 @@ impl Service {
             OpKind::MigrateFinish => self.plan_migrate_finish(&subject).into(),
             OpKind::MigrateConfirm => self.plan_migrate_confirm(&subject).into(),
             OpKind::MigrateRevert => self.plan_migrate_revert(&subject).into(),
+            OpKind::LiveCommit => self.plan_live_commit(&subject, &with).await?.into(),
+            OpKind::LiveRollback => everything(&subject).into(),
             OpKind::Restore => restored(&subject)?.into(),
-            OpKind::Spawn | OpKind::Claim | OpKind::MigratePrepare => {
+            OpKind::Spawn | OpKind::Claim | OpKind::MigratePrepare | OpKind::LivePrepare => {
                 let text = format!("{op} is not an operation on an instance that is there already");
                 return Err(Fault::new(FaultKind::InvalidRequest, text));
             }
@@ -165,7 +172,7 @@ impl Service {
         moving: Option<&Move>,
     ) -> Result<bool, Fault> {
         // Between two hosts the domain has the devices of its only side.
-        let one_side = moving.is_some_and(|m| matches!(m.kind, MoveKind::Out | MoveKind::In));
+        let one_side = moving.is_some_and(|m| m.kind.is_between_hosts());
         if claims.iter().all(|c| !one_side && c.role != ClaimRole::Primary) {
             return Ok(true);
         }
@@ -263,6 +270,7 @@ fn loses_memory(op: OpKind) -> bool {
             | O::Detach
             | O::ResizePrepare
             | O::MigrateBegin
+            | O::LiveCommit
     )
 }
 

@@ -39,7 +39,7 @@ impl Service {
         Ok(Params { moving: Some(moving), ran: running, ..subject.params() })
     }
 
-    async fn handover(
+    pub(super) async fn handover(
         &self,
         instance: &Instance,
         claims: &[Claim],
@@ -74,12 +74,13 @@ impl Service {
     /// [`super::api::UseCases::migrate_prepare`].
     pub(super) async fn book_arrival(&self, request: PrepareRequest) -> Result<Accepted, Fault> {
         let options = format!("{:?} {} {}", request.flavor, request.allow_type_change, request.evacuate);
-        let digest = digest_of(&[OpKind::MigratePrepare.as_str(), &request.document, &options]);
+        let op = if request.live { OpKind::LivePrepare } else { OpKind::MigratePrepare };
+        let digest = digest_of(&[op.as_str(), &request.document, &options]);
         if let Some(again) = self.repeated(request.operation_id.as_deref(), &digest)? {
             return Ok(again);
         }
         let document = Handover::parse(&request.document)?;
-        if !document.begun && !request.evacuate {
+        if !document.begun && !request.evacuate && !request.live {
             let text = format!(
                 "migrate {:?} from {}: the document was made before the migration was begun there, so the guest may still run",
                 document.name, document.host
@@ -96,7 +97,7 @@ impl Service {
             flavor,
             digest,
             operation_id: request.operation_id.clone(),
-            op: OpKind::MigratePrepare,
+            op,
         };
         let _one_at_a_time = self.booking.lock().await;
         if let Some(again) = self.known(&draft)? {
@@ -106,6 +107,9 @@ impl Service {
         let mut tries = Tries::default();
         loop {
             let chosen = self.choose_arrival(&document, &request).await?;
+            if request.live {
+                self.check_live(&document, &chosen).await?;
+            }
             let params = self.arrival(&document, &draft, &chosen)?;
             let begun = self.begin_new(&draft, chosen, &params);
             if !tries.again(&begun) {
@@ -140,7 +144,7 @@ impl Service {
 
     /// The seal says that the document is whole, not that its parts belong together: the domain must be the instance's, and
     /// name no device of this host that is not free for it.
-    async fn check_domain(&self, document: &Handover) -> Result<(), Fault> {
+    pub(super) async fn check_domain(&self, document: &Handover) -> Result<(), Fault> {
         let theirs: Vec<MdevUuid> = document.devices.iter().map(|d| d.uuid).collect();
         let doc = DomainDoc::parse(without_hostdevs(&document.domain_xml, &theirs)?)?;
         if doc.name != document.name || doc.uuid != Some(document.instance) {
@@ -175,7 +179,7 @@ impl Service {
         Ok(chosen)
     }
 
-    async fn land(&self, document: &Handover) -> Result<Chosen, Fault> {
+    pub(super) async fn land(&self, document: &Handover) -> Result<Chosen, Fault> {
         let seen = self.observe().await?;
         let whose = (document.instance, document.name.as_str(), document.host.as_str());
         self.land_on(&seen, whose, &document.devices, ClaimRole::Incoming)
@@ -216,7 +220,9 @@ impl Service {
     }
 
     fn arrival(&self, document: &Handover, draft: &Draft, chosen: &Chosen) -> Result<Params, Fault> {
-        let domain_xml = self.landed_xml(document, chosen)?;
+        let live = draft.op == OpKind::LivePrepare;
+        // libvirt brings the definition of a guest that runs.
+        let new_xml = if live { None } else { Some(self.landed_xml(document, chosen)?) };
         let pairs: Vec<_> = document
             .devices
             .iter()
@@ -225,11 +231,11 @@ impl Service {
             .collect();
         let moving = Move {
             instance: draft.instance,
-            kind: MoveKind::In,
+            kind: if live { MoveKind::LiveIn } else { MoveKind::In },
             phase: MovePhase::Prepared,
             baggage: Baggage {
                 running: document.running,
-                new_xml: Some(domain_xml),
+                new_xml,
                 peer: Some(document.host.clone()),
                 ..Baggage::default()
             },

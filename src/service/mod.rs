@@ -11,6 +11,7 @@ mod arrive;
 mod basis;
 mod book;
 mod definitions;
+mod expected;
 mod follow;
 mod hook;
 mod hostdevs;
@@ -18,6 +19,7 @@ mod jobs;
 mod knowledge;
 mod launch;
 mod lifecycle;
+mod live;
 mod migrate;
 mod observe;
 mod picture;
@@ -79,8 +81,9 @@ pub struct Parts {
     pub libvirt_uri: String,
     /// Whether the simulator is in use.
     pub simulated: bool,
-    /// Devices that are gone are made again by themselves; only tests of single operations do without.
-    pub restore: bool,
+    /// Devices that are gone are made again and guests that are to come are waited for by itself; only tests of single operations
+    /// do without.
+    pub by_itself: bool,
 }
 
 /// A handle on the running service; clones are the same service.

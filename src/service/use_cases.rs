@@ -5,7 +5,7 @@ use tokio::sync::broadcast;
 
 use super::Service;
 use super::api::{
-    AcceptRequest, Accepted, Change, ClaimRequest, DeviceView, HookCall, InstanceView, LockView, MdevView,
+    AcceptRequest, Accepted, Change, ClaimRequest, DeviceView, HookCall, InstanceView, LiveCheckView, LockView, MdevView,
     Operate, PlanView, PrepareRequest, ReconcileView, SpawnRequest, SpawnResult, StatusView, TraitCheck,
     TraitView, UseCases,
 };
@@ -37,6 +37,14 @@ impl UseCases for Service {
 
     async fn migrate_prepare(&self, request: PrepareRequest) -> Result<Accepted, Fault> {
         self.book_arrival(request).await
+    }
+
+    async fn live_check_source(&self, instance: &str) -> Result<String, Fault> {
+        self.hand_out_live(instance).await
+    }
+
+    async fn live_check_target(&self, document: &str) -> Result<LiveCheckView, Fault> {
+        self.preview_live(document).await
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<Accepted, Fault> {

@@ -11,6 +11,7 @@ const FILES: &[M<'static>] = &[
     M::up(include_str!("schema/0002_meanings.sql")),
     M::up(include_str!("schema/0003_moves.sql")),
     M::up(include_str!("schema/0004_plain.sql")),
+    M::up(include_str!("schema/0005_live.sql")),
 ];
 
 /// Applies what is missing, each file in one transaction.

@@ -8,7 +8,7 @@ use mdevirt::model::{
     SagaState,
 };
 use mdevirt::service::api::{
-    AcceptRequest, Accepted, Change, ClaimRequest, DeviceView, HookCall, InstanceView, LockView, Operate,
+    AcceptRequest, Accepted, Change, ClaimRequest, DeviceView, HookCall, InstanceView, LiveCheckView, LockView, Operate,
     OperateWith, PlanView, PrepareRequest, ReconcileView, SpawnRequest, SpawnResult, StatusView, TraitCheck,
     TraitView, UseCases,
 };
@@ -196,11 +196,25 @@ impl UseCases for Fake {
     }
 
     async fn migrate_prepare(&self, request: PrepareRequest) -> Result<Accepted, Fault> {
-        let PrepareRequest { document, flavor, allow_type_change, evacuate, operation_id } = request;
+        let PrepareRequest { document, flavor, allow_type_change, evacuate, live, operation_id } = request;
+        if live {
+            self.ask(format!("live-prepare {document:?} {operation_id:?}"))?;
+            return self.accept(OpKind::LivePrepare, operation_id, json!({ "document": sample::pairs() }));
+        }
         self.ask(format!(
             "migrate-prepare {document:?} {flavor:?} {allow_type_change} {evacuate} {operation_id:?}"
         ))?;
         self.accept(OpKind::MigratePrepare, operation_id, json!({}))
+    }
+
+    async fn live_check_source(&self, instance: &str) -> Result<String, Fault> {
+        self.ask(format!("live-check-source {instance:?}"))?;
+        Ok("{}".to_owned())
+    }
+
+    async fn live_check_target(&self, document: &str) -> Result<LiveCheckView, Fault> {
+        self.ask(format!("live-check-target {document:?}"))?;
+        Ok(sample::live_check())
     }
 
     async fn claim(&self, request: ClaimRequest) -> Result<Accepted, Fault> {

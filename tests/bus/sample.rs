@@ -2,7 +2,7 @@
 
 use mdevirt::model::{Finding, FindingKind, InventoryRecord};
 use mdevirt::service::api::{
-    ClaimView, DeviceView, InstanceView, LockView, MdevView, PlanView, ReconcileView, StatusView, TraitCheck,
+    ClaimView, DeviceView, InstanceView, LiveCheckView, LockView, MdevView, PlanView, ReconcileView, StatusView, TraitCheck,
     TraitView,
 };
 use serde_json::{Value, json};
@@ -34,6 +34,20 @@ pub fn instances() -> Vec<InstanceView> {
         peer: None,
         claims: vec![claim()],
     }]
+}
+
+/// What a target answers.
+pub fn pairs() -> Value {
+    let (source, target) = (claim().uuid, "7c1d2e3f-0a4b-4c5d-8e6f-112233445566");
+    json!({ "host": "gpu-02", "pairs": [{ "source": source, "target": target }] })
+}
+
+pub fn live_check() -> LiveCheckView {
+    value(json!({
+        "host": "gpu-02",
+        "versions": { "libvirt": "11.3.0", "qemu": "10.0.2", "kernel": "6.12.48" },
+        "devices": [{ "source": claim().uuid, "parent": "0000:84:00.0", "mdev_type": "nvidia-746", "type_name": "NVIDIA A2-4Q" }]
+    }))
 }
 
 fn foreign() -> Value {

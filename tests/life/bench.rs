@@ -112,11 +112,21 @@ pub fn arriving(document: &str) -> PrepareRequest {
         flavor: None,
         allow_type_change: false,
         evacuate: false,
+        live: false,
         operation_id: None,
     }
 }
 
 impl World {
+    /// Waits until the instance, or whatever is left of it, is on no way to or from another host.
+    pub async fn until_at_home(&self, name: &str) {
+        let mut changes = self.service().changes();
+        while self.service().instances().await.unwrap().iter().any(|i| i.name == name && i.moving.is_some()) {
+            changes.recv().await.unwrap();
+        }
+        self.quiet().await;
+    }
+
     /// An operation that must succeed.
     pub async fn go(&self, op: OpKind, name: &str) -> Job {
         self.operate(Operate::plain(op, name, None)).await

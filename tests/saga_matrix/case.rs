@@ -172,6 +172,7 @@ impl Case {
             flavor: None,
             allow_type_change: false,
             evacuate: false,
+            live: false,
             operation_id: None,
         }
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use mdevirt::host::sim::SimHost;
-use mdevirt::host::{Config, Domain, HostError, HostEvent, HostdevXml, Hypervisor, NodeDevices};
-use mdevirt::model::{HostScan, InstanceUuid, Mdev, MdevUuid, NewMdev, Parent, ParentAddr};
+use mdevirt::host::{Config, Domain, HostError, HostEvent, HostdevXml, Hypervisor, NodeDevices, Passage};
+use mdevirt::model::{HostScan, InstanceUuid, Mdev, MdevUuid, NewMdev, Parent, ParentAddr, Versions};
 use tokio::sync::{broadcast, watch};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,6 +144,10 @@ impl NodeDevices for Gate {
         self.sim.boot_id()
     }
 
+    fn driver_version(&self, parent: &ParentAddr) -> Result<Option<String>, HostError> {
+        self.sim.driver_version(parent)
+    }
+
     async fn scan_kernel(&self) -> Result<HostScan, HostError> {
         self.sim.scan_kernel().await
     }
@@ -214,6 +218,16 @@ impl Hypervisor for Gate {
     async fn describe(&self, uuid: InstanceUuid, element: &str) -> Result<(), HostError> {
         self.libvirt.pass().await;
         self.sim.describe(uuid, element).await
+    }
+
+    async fn migrate(&self, uuid: InstanceUuid, passage: &Passage) -> Result<(), HostError> {
+        self.libvirt.pass().await;
+        self.sim.migrate(uuid, passage).await
+    }
+
+    async fn versions(&self) -> Result<Versions, HostError> {
+        self.libvirt.pass().await;
+        self.sim.versions().await
     }
 
     async fn attach(&self, uuid: InstanceUuid, hostdev: &HostdevXml, into: Config) -> Result<(), HostError> {

@@ -110,6 +110,14 @@ impl World {
         Self::start(dir, sim, host, config, (points, false))
     }
 
+    /// The same, whose daemon waits for guests that are to come, and makes devices that are gone again.
+    pub async fn acting(name: &str, file: &Path, config: &Path) -> Self {
+        let sim = simulated(file, "").await;
+        let dir = state_dir();
+        std::fs::write(dir.path().join(HOST_NAME), name).unwrap();
+        Self::start(dir, sim.clone(), host(sim), config, (Arc::default(), true))
+    }
+
     /// A host whose daemon makes devices that are gone again by itself; the worlds above leave that to their tests.
     pub async fn restoring(name: &str) -> Self {
         let sim = simulated(&scenario(&format!("{name}.xml")), "").await;
@@ -265,7 +273,7 @@ fn service(dir: &Path, config: &Path, host: Host, points: &Arc<FailPoints>, rest
         host_name: std::fs::read_to_string(dir.join(HOST_NAME)).unwrap_or_else(|_| "h1".into()),
         libvirt_uri: "test".into(),
         simulated: true,
-        restore,
+        by_itself: restore,
     })
 }
 

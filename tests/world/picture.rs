@@ -76,13 +76,14 @@ impl Picture {
         let moving = self.books.move_of(instance.uuid).map(|m| (m.kind, m.phase));
         // The side of a move that its guest has: on the source of a migration the old one still.
         let own = match moving {
-            Some((MoveKind::Out, _)) => ClaimRole::Outgoing,
-            Some((MoveKind::In, MovePhase::Prepared)) => ClaimRole::Incoming,
+            Some((MoveKind::Out | MoveKind::LiveOut, _)) => ClaimRole::Outgoing,
+            Some((MoveKind::In, MovePhase::Prepared) | (MoveKind::LiveIn, _)) => ClaimRole::Incoming,
             Some(_) | None => ClaimRole::Primary,
         };
         let (own, others): (Vec<&Claim>, Vec<&Claim>) = claims.iter().partition(|c| c.role == own);
         let wanted = match (instance.owner, self.domain_of(instance), moving) {
             (DomainOwner::Caller | DomainOwner::Libvirt, _, _)
+            | (_, _, Some((MoveKind::LiveIn, _)))
             | (_, None, Some((MoveKind::In, MovePhase::Prepared))) => ClaimState::Ready,
             (DomainOwner::Mdevirt, None, _) => {
                 odds.push(format!("instance {:?} has no domain", instance.name));

@@ -13,8 +13,8 @@ use super::error::{Doing, is_fresh_group_error, is_gone, is_unsupported_flag, is
 use super::guest;
 use super::lanes::each;
 use super::link::Session;
-use crate::host::{Config, Domain, HostError, HostdevXml, Hypervisor};
-use crate::model::InstanceUuid;
+use crate::host::{Config, Domain, HostError, HostdevXml, Hypervisor, Passage, Whereabouts};
+use crate::model::{InstanceUuid, Versions};
 
 #[async_trait]
 impl Hypervisor for LibvirtHost {
@@ -111,6 +111,22 @@ impl Hypervisor for LibvirtHost {
         let describe =
             move |session: &Session| guest::describe(&session.conn.lookup_domain_by_uuid(uuid.0)?, &element);
         self.link.call(Doing::change("describe", subject(uuid)), describe).await
+    }
+
+    async fn migrate(&self, uuid: InstanceUuid, passage: &Passage) -> Result<(), HostError> {
+        self.send(uuid, passage).await
+    }
+
+    async fn abort_migration(&self, uuid: InstanceUuid) -> Result<(), HostError> {
+        self.break_off(uuid).await
+    }
+
+    async fn whereabouts(&self, uuid: InstanceUuid) -> Result<Whereabouts, HostError> {
+        self.look_where(uuid).await
+    }
+
+    async fn versions(&self) -> Result<Versions, HostError> {
+        self.read_versions().await
     }
 
     async fn attach(&self, uuid: InstanceUuid, hostdev: &HostdevXml, into: Config) -> Result<(), HostError> {

@@ -15,6 +15,7 @@ use std::sync::atomic::AtomicBool;
 
 use uuid::Uuid;
 use virt::connect::Connect;
+use virt::domain::Domain;
 use virt::error::Error;
 use virt::nodedev::NodeDevice;
 use virt_sys as sys;
@@ -98,6 +99,20 @@ pub(super) fn is_active(device: &NodeDevice) -> Result<bool, Error> {
 pub(super) fn is_persistent(device: &NodeDevice) -> Result<bool, Error> {
     // SAFETY: `device` holds a reference while it is borrowed.
     checked(unsafe { sys::virNodeDeviceIsPersistent(device.as_ptr()) }).map(|answer| answer == 1)
+}
+
+/// Breaks off what libvirt is at with the guest.
+pub(super) fn abort_job(domain: &Domain) -> Result<(), Error> {
+    // SAFETY: `domain` holds a reference while it is borrowed.
+    checked(unsafe { sys::virDomainAbortJob(domain.as_ptr()) }).map(|_| ())
+}
+
+/// The longest time, in ms, for which the guest may stand still at the end of a migration.
+pub(super) fn max_downtime(domain: &Domain) -> Result<u64, Error> {
+    let mut ms = 0;
+    // SAFETY: `domain` holds a reference while it is borrowed; `ms` outlives the call.
+    checked(unsafe { sys::virDomainMigrateGetMaxDowntime(domain.as_ptr(), &raw mut ms, 0) })?;
+    Ok(ms)
 }
 
 fn checked(answer: c_int) -> Result<c_int, Error> {

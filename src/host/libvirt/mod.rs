@@ -19,6 +19,7 @@
 //! | `direct` | both without libvirt, while it waits for its hook |
 //! | `domain` | domains |
 //! | `guest` | saving a guest, and devices that come and go while it runs |
+//! | `migration` | a running guest on its way to another host |
 
 mod device;
 mod direct;
@@ -29,6 +30,7 @@ mod ffi;
 mod guest;
 mod lanes;
 mod link;
+mod migration;
 mod next;
 mod nodedev;
 mod witness;
@@ -52,6 +54,7 @@ use witness::Witness;
 /// A host behind libvirt.
 #[derive(Debug)]
 pub struct LibvirtHost {
+    uri: String,
     link: Link,
     templates: Templates,
     /// `None` for a libvirt on another host, of which this machine's files say nothing.
@@ -64,7 +67,7 @@ impl LibvirtHost {
     pub fn new(uri: impl Into<String>, sysfs: Sysfs, templates: Templates) -> Arc<Self> {
         let uri = uri.into();
         let witness = is_local(&uri).then(|| Witness::new(sysfs));
-        Arc::new(Self { link: Link::new(uri), templates, witness })
+        Arc::new(Self { link: Link::new(uri.clone()), uri, templates, witness })
     }
 
     /// Whether the connection to libvirt stands.
@@ -182,6 +185,11 @@ impl NodeDevices for LibvirtHost {
 
     fn boot_id(&self) -> Result<Option<String>, HostError> {
         self.sysfs().map_or(Ok(None), |sysfs| sysfs.boot_id())
+    }
+
+    fn driver_version(&self, parent: &ParentAddr) -> Result<Option<String>, HostError> {
+        let of = self.sysfs().zip(parent.pci());
+        of.map_or(Ok(None), |(sysfs, addr)| sysfs.driver_version(addr))
     }
 
     fn events(&self) -> broadcast::Receiver<HostEvent> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use tokio::sync::broadcast;
 
@@ -39,6 +39,8 @@ impl SimHost {
             faults: Faults::new(options.script),
             connected: AtomicBool::new(true),
             domain_turn: tokio::sync::Mutex::new(()),
+            address: OnceLock::new(),
+            platform: Mutex::default(),
             events: broadcast::Sender::new(EVENT_BACKLOG),
         });
         for change in host.faults.due_at_once() {

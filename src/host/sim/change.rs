@@ -25,6 +25,8 @@ impl SimHost {
             Change::Renumber(map) => self.edit_state(|table| renumber(table, &map))?,
             Change::Withdraw(types) => self.edit_state(|_| vec![Edit::Withdrawn(types)])?,
             Change::Reboot => self.reboot().await?,
+            Change::Versions(versions) => self.platform().versions = versions,
+            Change::Driver(version) => self.platform().driver = Some(version),
             Change::Autostart(uuid) => self.record(uuid, |domain| domain.autostart = true)?,
         }
         self.notify(HostEvent::NodeDevices);

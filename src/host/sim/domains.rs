@@ -8,8 +8,8 @@ use super::SimHost;
 use super::faults::CallSite;
 use super::script::Call;
 use super::state::{Edit, SimDomain, Table};
-use crate::host::{Config, Domain, HostError, HostEvent, HostdevXml, Hypervisor};
-use crate::model::{InstanceUuid, MdevUuid};
+use crate::host::{Config, Domain, HostError, HostEvent, HostdevXml, Hypervisor, Passage};
+use crate::model::{InstanceUuid, MdevUuid, Versions};
 use crate::xml::domain::{DomainDoc, with_vgpu_element};
 
 #[async_trait]
@@ -90,6 +90,15 @@ impl Hypervisor for SimHost {
         .await
     }
 
+    async fn migrate(&self, uuid: InstanceUuid, passage: &Passage) -> Result<(), HostError> {
+        self.call(site(Call::Migrate, Some(uuid), "migrating"), self.send_to(uuid, passage)).await
+    }
+
+    async fn versions(&self) -> Result<Versions, HostError> {
+        let read = async { Ok(self.platform().versions) };
+        self.call(site(Call::Domains, None, "reading the versions"), read).await
+    }
+
     async fn attach(&self, uuid: InstanceUuid, hostdev: &HostdevXml, into: Config) -> Result<(), HostError> {
         let site = site(Call::Attach, Some(uuid), "attaching a device to");
         self.call(site, self.plug(uuid, hostdev, into)).await
@@ -102,7 +111,7 @@ impl Hypervisor for SimHost {
 }
 
 impl SimHost {
-    async fn define_and_record(&self, xml: &str) -> Result<(), HostError> {
+    pub(super) async fn define_and_record(&self, xml: &str) -> Result<(), HostError> {
         let doc = read(xml)?;
         let _turn = self.domain_turn.lock().await;
         self.base_domains.define(xml).await?;
@@ -122,7 +131,7 @@ impl SimHost {
         self.put(entry)
     }
 
-    async fn start_with_devices(&self, uuid: InstanceUuid) -> Result<(), HostError> {
+    pub(super) async fn start_with_devices(&self, uuid: InstanceUuid) -> Result<(), HostError> {
         let _turn = self.domain_turn.lock().await;
         let Some(before) = self.take_devices(uuid)? else { return Ok(()) };
         match self.base_domains.start(uuid).await {

@@ -13,6 +13,7 @@
 //! |---|---|
 //! | `nodes`, `domains` | the two traits |
 //! | `kernel` | the calls that ask no libvirt |
+//! | `passage` | guests that go to another simulated host |
 //! | `guest` | memory that is saved, devices that come and go while a domain runs |
 //! | `rules`, `types` | what a card still offers; facts that libvirt's XML lacks (`types.tsv`) |
 //! | `state`, `boot` | what outlives a daemon; the start from it |
@@ -37,6 +38,7 @@ mod file_host;
 mod guest;
 mod kernel;
 mod nodes;
+mod passage;
 mod rules;
 mod scenario;
 mod script;
@@ -50,11 +52,12 @@ pub use script::{After, Call, Change, ChangeRule, FailKind, FailRule, ForeignMde
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::broadcast;
 
 use self::faults::{CallSite, Verdict};
+use self::passage::Platform;
 use self::state::State;
 use super::{HostError, HostEvent, Hypervisor, NodeDevices};
 use crate::model::{Mdev, ParentAddr};
@@ -84,6 +87,8 @@ pub struct SimHost {
     faults: Faults,
     connected: AtomicBool,
     domain_turn: tokio::sync::Mutex<()>,
+    address: OnceLock<String>,
+    platform: Mutex<Platform>,
     events: broadcast::Sender<HostEvent>,
 }
 

@@ -84,6 +84,10 @@ impl NodeDevices for SimHost {
     fn boot_id(&self) -> Result<Option<String>, HostError> {
         Ok(Some(format!("simulated-{}", self.state().table().boot)))
     }
+
+    fn driver_version(&self, _parent: &ParentAddr) -> Result<Option<String>, HostError> {
+        Ok(self.platform().driver.clone())
+    }
 }
 
 impl SimHost {

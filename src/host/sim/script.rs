@@ -2,7 +2,7 @@
 //!
 //! ```toml
 //! [[fail]]                      # the second create on this parent finds no room
-//! call = "create"               # scan find create remove domains define undefine start stop save attach detach,
+//! call = "create"               # scan find create remove domains define undefine start stop save attach detach migrate,
 //!                               # scan-kernel find-in-kernel create-in-kernel, or any
 //! parent = "0000:84:00.0"       # left out: any parent; `instance = "UUID"` does the same for domain calls
 //! nth = 2                       # counts the matching calls from 1; left out: 1
@@ -22,7 +22,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::host::HostError;
-use crate::model::{InstanceUuid, MdevUuid, ParentAddr, TypeId};
+use crate::model::{InstanceUuid, MdevUuid, ParentAddr, TypeId, Versions};
 
 /// A bound against nonsense.
 const MAX_SCRIPT_BYTES: u64 = 64 * 1024;
@@ -61,6 +61,8 @@ pub enum Call {
     Attach,
     /// `detach`.
     Detach,
+    /// `migrate`.
+    Migrate,
     /// Any of them.
     Any,
 }
@@ -172,6 +174,10 @@ pub enum Change {
     Reboot,
     /// libvirt starts this domain when the host boots, from now on.
     Autostart(InstanceUuid),
+    /// Other versions of libvirt, QEMU and the kernel, until the daemon ends.
+    Versions(Versions),
+    /// Another version of the driver of all parents, until the daemon ends.
+    Driver(String),
 }
 
 /// One `[[change]]`.

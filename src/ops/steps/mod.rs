@@ -1,7 +1,9 @@
 //! Steps that two or more operations share.
 
+mod away_still;
 mod define_domain;
 mod make_device;
+mod move_guest;
 mod plug_device;
 mod record;
 mod redefine_domain;
@@ -12,8 +14,10 @@ mod start_domain;
 mod stop_domain;
 mod undefine_domain;
 
+pub use away_still::AwayStill;
 pub use define_domain::DefineDomain;
 pub use make_device::{MakeDevice, OnUndo};
+pub use move_guest::MoveGuest;
 pub use plug_device::{PlugDevice, Way};
 pub use record::Record;
 pub use redefine_domain::RedefineDomain;

@@ -11,17 +11,23 @@ use crate::store::Change;
 pub struct Record {
     name: &'static str,
     changes: Vec<Change>,
+    back: Vec<Change>,
 }
 
 impl Record {
     /// The last step of an operation.
     pub fn new(changes: Vec<Change>) -> Self {
-        Self { name: "record", changes }
+        Self { name: "record", changes, back: Vec::new() }
     }
 
     /// The step in the middle of one that decides which side is kept; it stands before what cannot be taken back.
     pub fn decision(changes: Vec<Change>) -> Self {
-        Self { name: "record_decision", changes }
+        Self { name: "record_decision", changes, back: Vec::new() }
+    }
+
+    /// The first step of an operation, and how it is taken back.
+    pub fn both_ways(changes: Vec<Change>, back: Vec<Change>) -> Self {
+        Self { name: "record", changes, back }
     }
 }
 
@@ -46,5 +52,9 @@ impl Step for Record {
 
     fn done_changes(&self, _out: &Value) -> Vec<Change> {
         self.changes.clone()
+    }
+
+    fn undone_changes(&self) -> Vec<Change> {
+        self.back.clone()
     }
 }

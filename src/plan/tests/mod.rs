@@ -115,6 +115,7 @@ fn config(enabled: Vec<EnabledType>) -> Config {
         on_stop: crate::config::OnStop::Release,
         hook_start_budget_ms: 2000,
         restore_deadline_sec: 300,
+        live_deadline_sec: 300,
     }
 }
 

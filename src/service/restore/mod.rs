@@ -47,12 +47,12 @@ impl Service {
                 return None;
             }
             self.devices.state().accounted = true;
-            if self.restore {
+            if self.by_itself {
                 self.start_guests().await;
             }
             self.catch_up(None).await;
         }
-        if !self.restore {
+        if !self.by_itself {
             return None;
         }
         let gone = self.confirmed(gone_since(before, &self.store.books(), &seen.scan)).await;
@@ -193,6 +193,9 @@ impl Service {
 
     /// An operation has ended. What was left to it is looked at, and what it could not make is remembered.
     pub(super) async fn after_operation(&self, row: &SagaRow, ending: &Ending) {
+        if let (OpKind::LivePrepare, Ending::Done(_)) = (row.op, ending) {
+            self.await_guest(row.instance);
+        }
         if let (OpKind::Restore, Ending::Failed(fault) | Ending::Stuck(fault)) = (row.op, ending) {
             self.remember_failure(row, fault).await;
         }
