@@ -141,6 +141,8 @@ fn there_is_no_way_back_behind_these_steps() {
     let known = [
         "destroy.stop_domain",
         "detach.remove_device.0",
+        "live-commit.move_guest",
+        "live-rollback.away_still",
         "migrate-confirm.stop_domain",
         "migrate-revert.stop_domain",
         "release.remove_device.0",
@@ -232,5 +234,14 @@ matrix! {
     migrate_revert_off: MigrateRevert of 2 Off: brief;
     migrate_revert_target: MigrateRevert of 2 Finished: brief;
     migrate_revert_target_early: MigrateRevert of 1 Prepared: brief;
+    live_prepare: LivePrepare of 1 Fresh: steps undos;
+    live_prepare_two: LivePrepare of 2 Fresh: brief;
+    live_prepare_idle: LivePrepare of 1 Keep: brief;
+    live_commit: LiveCommit of 1 Fresh: steps removals;
+    live_commit_two: LiveCommit of 2 Fresh: brief;
+    live_commit_keep: LiveCommit of 1 Keep: brief;
+    live_commit_target: LiveCommit of 2 Finished: brief;
+    live_rollback: LiveRollback of 1 Fresh: steps removals;
+    live_rollback_two: LiveRollback of 2 Fresh: brief;
     restore: Restore of 2 Lost: steps undos;
 }

@@ -268,7 +268,8 @@ impl Options {
     /// A number of at least 1.
     fn number(&mut self, key: &str) -> Result<Option<u32>, Fault> {
         let Some(value) = self.0.remove(key).filter(|value| !value.is_null()) else { return Ok(None) };
-        let number = value.as_u64().and_then(|number| u32::try_from(number).ok()).filter(|number| *number > 0);
+        let number =
+            value.as_u64().and_then(|number| u32::try_from(number).ok()).filter(|number| *number > 0);
         let bad = || invalid(format!("option {key}: expected a number from 1 to {}, got {value}", u32::MAX));
         number.map(Some).ok_or_else(bad)
     }

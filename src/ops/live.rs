@@ -33,7 +33,8 @@ pub fn commit(host: &Host, params: Params) -> Script {
 /// What libvirt reports as success is the point of no return.
 fn send(host: &Host, params: Params) -> Script {
     let out: Vec<Change> = roles(&params.devices, ClaimRole::Outgoing).chain([moved(&params)]).collect();
-    let back = roles(&params.devices, ClaimRole::Primary).chain([Change::MoveOver(params.instance)]).collect();
+    let back =
+        roles(&params.devices, ClaimRole::Primary).chain([Change::MoveOver(params.instance)]).collect();
     let mut steps: Vec<Box<dyn Step>> = vec![
         Box::new(Record::both_ways(out, back)),
         Box::new(MoveGuest::new(host, &params)),

@@ -57,8 +57,10 @@ pub fn check_versions(host: &str, versions: &Versions) -> Result<(), Fault> {
 /// libvirt `docs/uri.rst`: `command`, `netcat` and `proxy` of the remote driver.
 pub fn check_uri(uri: &str) -> Result<(), Fault> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-@:[]%".contains(c);
-    let to_host = TRANSPORTS.iter().find_map(|transport| uri.strip_prefix(transport)?.strip_suffix("/system"));
-    let fits = to_host.is_some_and(|host| !host.is_empty() && !host.starts_with('-') && host.chars().all(plain));
+    let to_host =
+        TRANSPORTS.iter().find_map(|transport| uri.strip_prefix(transport)?.strip_suffix("/system"));
+    let fits =
+        to_host.is_some_and(|host| !host.is_empty() && !host.starts_with('-') && host.chars().all(plain));
     if fits {
         return Ok(());
     }
@@ -117,7 +119,11 @@ mod tests {
 
     #[test]
     fn a_uri_says_where_to_go_and_nothing_else() {
-        for fine in ["qemu+ssh://root@gpu-02/system", "qemu+tls://gpu-02.example:16514/system", "qemu+tcp://[fd00::2]/system"] {
+        for fine in [
+            "qemu+ssh://root@gpu-02/system",
+            "qemu+tls://gpu-02.example:16514/system",
+            "qemu+tcp://[fd00::2]/system",
+        ] {
             check_uri(fine).unwrap();
         }
         for bad in [

@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 
 mod hook;
-mod live;
+mod moves;
 mod traits;
 mod upkeep;
 
 pub use self::hook::HookCall;
-pub use self::live::{LiveCheckView, LiveLanding, LiveOptions};
+pub use self::moves::{LiveCheckView, LiveLanding, LiveOptions, PrepareRequest};
 pub use self::traits::{
     AcceptRequest, CheckDifference, HistoryLine, LeftOut, LocalType, LockView, PlanChange, PlanView,
     TraitCheck, TraitView,
@@ -122,23 +122,6 @@ impl Operate {
     pub fn plain(op: OpKind, instance: &str, operation_id: Option<String>) -> Self {
         Self { op, instance: instance.to_owned(), operation_id, with: OperateWith::default() }
     }
-}
-
-/// `MigratePrepare`: the document of the source, carried to the target.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PrepareRequest {
-    /// What `InstanceExport` gives once the migration has begun.
-    pub document: String,
-    /// Another flavor, for a resize across hosts; `None`: the same devices as on the source.
-    pub flavor: Option<String>,
-    /// Take a type of another identity, if this host's traits serve the flavor with it.
-    pub allow_type_change: bool,
-    /// The source is dead: a document that was made at some time before is good enough.
-    pub evacuate: bool,
-    /// The guest comes running: `LivePrepare`, with what `LiveCheckSource` gives.
-    pub live: bool,
-    /// The caller's operation id.
-    pub operation_id: Option<String>,
 }
 
 /// What a verb that changes something returns at once.

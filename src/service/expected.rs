@@ -24,7 +24,8 @@ impl Service {
             Whereabouts::Here => true,
             Whereabouts::Off { .. } => false,
             Whereabouts::Absent => {
-                let text = format!("the guest of {:?} has not come; roll the migration back", subject.instance.name);
+                let text =
+                    format!("the guest of {:?} has not come; roll the migration back", subject.instance.name);
                 return Err(Fault::new(FaultKind::InvalidRequest, text));
             }
             Whereabouts::UnderWay(_) | Whereabouts::Held => {
@@ -64,7 +65,9 @@ impl Service {
             let mut events = service.host.nodes.events();
             while service.is_expected(instance) {
                 let next = match service.arrived(instance).await {
-                    Ok(Whereabouts::Here | Whereabouts::Off { .. }) => service.end_wait(instance, OpKind::LiveCommit).await,
+                    Ok(Whereabouts::Here | Whereabouts::Off { .. }) => {
+                        service.end_wait(instance, OpKind::LiveCommit).await
+                    }
                     Ok(Whereabouts::Absent) if Instant::now() >= deadline => {
                         service.end_wait(instance, OpKind::LiveRollback).await
                     }
@@ -101,7 +104,8 @@ impl Service {
     /// How long a guest may still be waited for.
     fn patience_with(&self, instance: InstanceUuid) -> Duration {
         let booked = self.store.books().claims_of(instance).map(|c| c.created_usec).max().unwrap_or_default();
-        let age = Duration::from_micros(u64::try_from(self.clock.now_usec().saturating_sub(booked)).unwrap_or(0));
+        let age =
+            Duration::from_micros(u64::try_from(self.clock.now_usec().saturating_sub(booked)).unwrap_or(0));
         let all = Duration::from_secs(u64::from(self.settings.now().config.live_deadline_sec));
         all.saturating_sub(age)
     }

@@ -52,8 +52,7 @@ impl Service {
         // A guest that comes running starts with the devices that are booked for it.
         let comes = books.move_of(instance.uuid).is_some_and(|m| m.kind == MoveKind::LiveIn);
         let role = if comes { ClaimRole::Incoming } else { ClaimRole::Primary };
-        let held: Vec<Claim> =
-            books.claims_of(instance.uuid).filter(|c| c.role == role).cloned().collect();
+        let held: Vec<Claim> = books.claims_of(instance.uuid).filter(|c| c.role == role).cloned().collect();
         names_all(&instance, &held, &named)?;
         let mut gone = Vec::new();
         for claim in &held {

@@ -59,10 +59,16 @@ impl Service {
             Err(Fault::new(kind, format!("migrate instance {name:?} while it runs: {why}")))
         };
         if let Some(moving) = &subject.moving {
-            return refuse(FaultKind::InstanceBusy, &format!("it is under way ({} {})", moving.kind, moving.phase));
+            return refuse(
+                FaultKind::InstanceBusy,
+                &format!("it is under way ({} {})", moving.kind, moving.phase),
+            );
         }
         if let Some(gone) = subject.claims.iter().find(|c| c.is_gone()) {
-            return refuse(FaultKind::HostRefused, &format!("its device {} is {}; restore it first", gone.uuid, gone.state));
+            return refuse(
+                FaultKind::HostRefused,
+                &format!("its device {} is {}; restore it first", gone.uuid, gone.state),
+            );
         }
         match self.whereabouts(subject.instance.uuid).await? {
             Whereabouts::Here => Ok(()),
@@ -113,7 +119,10 @@ impl Service {
     /// Target: whether what runs both hosts is fit for it.
     pub(super) async fn check_live(&self, document: &Handover, chosen: &Chosen) -> Result<LiveSide, Fault> {
         let theirs = document.live.as_ref().ok_or_else(|| {
-            let text = format!("migrate {:?}: its document was not made for a migration while it runs", document.name);
+            let text = format!(
+                "migrate {:?}: its document was not made for a migration while it runs",
+                document.name
+            );
             Fault::new(FaultKind::InvalidRequest, text)
         })?;
         check_versions(&document.host, &theirs.versions)?;
@@ -126,7 +135,11 @@ impl Service {
     }
 
     /// Source: the guest goes, or what is left of one that went is given back. Target: it is here.
-    pub(super) async fn plan_live_commit(&self, subject: &Subject, with: &OperateWith) -> Result<Params, Fault> {
+    pub(super) async fn plan_live_commit(
+        &self,
+        subject: &Subject,
+        with: &OperateWith,
+    ) -> Result<Params, Fault> {
         match subject.moving.as_ref().map(|m| m.kind) {
             Some(MoveKind::LiveIn) => self.plan_welcome(subject).await,
             Some(MoveKind::LiveOut) => Ok(Params { leaves: true, ..everything_out(subject) }),
@@ -140,11 +153,13 @@ impl Service {
             let missing = || Fault::new(FaultKind::InvalidRequest, format!("option {key} is missing"));
             value.clone().ok_or_else(missing)
         };
-        let Pairs { host, pairs } = serde_json::from_str(&required("document", document)?).map_err(|err| {
-            let text = format!("the document of the target: not one that LivePrepare gives: {err}");
-            Fault::new(FaultKind::InvalidRequest, text)
-        })?;
-        let devices: Vec<(MdevUuid, MdevUuid)> = pairs.iter().map(|pair| (pair.source, pair.target)).collect();
+        let Pairs { host, pairs } =
+            serde_json::from_str(&required("document", document)?).map_err(|err| {
+                let text = format!("the document of the target: not one that LivePrepare gives: {err}");
+                Fault::new(FaultKind::InvalidRequest, text)
+            })?;
+        let devices: Vec<(MdevUuid, MdevUuid)> =
+            pairs.iter().map(|pair| (pair.source, pair.target)).collect();
         all_paired(subject, &devices)?;
         self.goes_running(subject).await?;
         let peer = with.peer.clone().or(Some(host));
@@ -158,12 +173,7 @@ impl Service {
         if !self.simulated {
             check_uri(&uri)?;
         }
-        let passage = Passage {
-            uri,
-            devices,
-            bandwidth_mib: *bandwidth_mib,
-            downtime_ms: *downtime_ms,
-        };
+        let passage = Passage { uri, devices, bandwidth_mib: *bandwidth_mib, downtime_ms: *downtime_ms };
         Ok(Params { moving: Some(moving), passage: Some(passage), leaves: true, ..subject.params() })
     }
 
@@ -185,7 +195,8 @@ impl Service {
         loop {
             tokio::time::sleep(LOOK_AGAIN).await;
             let look = timeout(LOOK_AGAIN * 10, self.host.hypervisor.whereabouts(instance)).await;
-            let (Ok(Ok(Whereabouts::UnderWay(sent))), Some(mut progress)) = (look, self.jobs.progress(job)) else {
+            let (Ok(Ok(Whereabouts::UnderWay(sent))), Some(mut progress)) = (look, self.jobs.progress(job))
+            else {
                 continue;
             };
             progress.step = format!(
@@ -211,9 +222,11 @@ fn everything_out(subject: &Subject) -> Params {
 
 /// Each device of the guest becomes one on the target, and nothing else does.
 fn all_paired(subject: &Subject, devices: &[(MdevUuid, MdevUuid)]) -> Result<(), Fault> {
-    let missing = subject.claims.iter().find(|c| devices.iter().filter(|(from, _)| *from == c.uuid).count() != 1);
+    let missing =
+        subject.claims.iter().find(|c| devices.iter().filter(|(from, _)| *from == c.uuid).count() != 1);
     if let Some(claim) = missing {
-        let text = format!("the document of the target does not say what device {} becomes there", claim.uuid);
+        let text =
+            format!("the document of the target does not say what device {} becomes there", claim.uuid);
         return Err(Fault::new(FaultKind::InvalidRequest, text));
     }
     let twice = devices.iter().find(|(_, to)| devices.iter().filter(|(_, other)| other == to).count() > 1);

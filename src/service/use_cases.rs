@@ -5,9 +5,9 @@ use tokio::sync::broadcast;
 
 use super::Service;
 use super::api::{
-    AcceptRequest, Accepted, Change, ClaimRequest, DeviceView, HookCall, InstanceView, LiveCheckView, LockView, MdevView,
-    Operate, PlanView, PrepareRequest, ReconcileView, SpawnRequest, SpawnResult, StatusView, TraitCheck,
-    TraitView, UseCases,
+    AcceptRequest, Accepted, Change, ClaimRequest, DeviceView, HookCall, InstanceView, LiveCheckView,
+    LockView, MdevView, Operate, PlanView, PrepareRequest, ReconcileView, SpawnRequest, SpawnResult,
+    StatusView, TraitCheck, TraitView, UseCases,
 };
 use super::observe::{Observation, Usage};
 use super::views;

@@ -8,9 +8,9 @@ use mdevirt::model::{
     SagaState,
 };
 use mdevirt::service::api::{
-    AcceptRequest, Accepted, Change, ClaimRequest, DeviceView, HookCall, InstanceView, LiveCheckView, LockView, Operate,
-    OperateWith, PlanView, PrepareRequest, ReconcileView, SpawnRequest, SpawnResult, StatusView, TraitCheck,
-    TraitView, UseCases,
+    AcceptRequest, Accepted, Change, ClaimRequest, DeviceView, HookCall, InstanceView, LiveCheckView,
+    LockView, Operate, OperateWith, PlanView, PrepareRequest, ReconcileView, SpawnRequest, SpawnResult,
+    StatusView, TraitCheck, TraitView, UseCases,
 };
 use serde_json::{Value, json};
 use tokio::sync::broadcast;

@@ -2,8 +2,8 @@
 
 use mdevirt::model::{Finding, FindingKind, InventoryRecord};
 use mdevirt::service::api::{
-    ClaimView, DeviceView, InstanceView, LiveCheckView, LockView, MdevView, PlanView, ReconcileView, StatusView, TraitCheck,
-    TraitView,
+    ClaimView, DeviceView, InstanceView, LiveCheckView, LockView, MdevView, PlanView, ReconcileView,
+    StatusView, TraitCheck, TraitView,
 };
 use serde_json::{Value, json};
 

@@ -42,7 +42,8 @@ async fn prepared(source: &World, target: &World) -> Operate {
 }
 
 fn sending(target: &World, document: String) -> Operate {
-    let live = LiveOptions { document: Some(document), uri: Some(target.sim.address()), ..LiveOptions::default() };
+    let live =
+        LiveOptions { document: Some(document), uri: Some(target.sim.address()), ..LiveOptions::default() };
     with(OpKind::LiveCommit, "web-01", OperateWith { live, ..OperateWith::default() })
 }
 
@@ -55,23 +56,31 @@ async fn a_guest_moves_while_it_runs() {
 
     let check = target.service().live_check_target(&document(&source).await).await.unwrap();
     assert_eq!((check.host.as_str(), check.devices.len()), ("gpu-02", 2));
-    assert!(check.devices.iter().all(|d| d.mdev_type.as_str() == "nvidia-21"), "the same type under another id");
+    assert!(
+        check.devices.iter().all(|d| d.mdev_type.as_str() == "nvidia-21"),
+        "the same type under another id"
+    );
     assert!(target.made().await.is_empty(), "a check does nothing");
 
     let commit = prepared(&source, &target).await;
-    assert!(target.booked("web-01").iter().all(|c| (c.role, c.state) == (ClaimRole::Incoming, ClaimState::Ready)));
+    assert!(
+        target.booked("web-01").iter().all(|c| (c.role, c.state) == (ClaimRole::Incoming, ClaimState::Ready))
+    );
     assert!(source.runs("web-01").await);
     source.operate(commit).await;
     source.assert_untouched(&nothing).await;
     target.go(OpKind::LiveCommit, "web-01").await;
-    assert!(target.booked("web-01").iter().all(|c| (c.role, c.state) == (ClaimRole::Primary, ClaimState::InUse)));
+    assert!(
+        target.booked("web-01").iter().all(|c| (c.role, c.state) == (ClaimRole::Primary, ClaimState::InUse))
+    );
     assert!(target.runs("web-01").await);
 
     let moved = target.definition("web-01").await;
     let arrived = target.claims("web-01").await;
-    let expected = held.iter().zip(&arrived).fold(definition, |xml, (there, here)| {
-        xml.replace(&there.uuid.to_string(), &here.uuid.to_string())
-    });
+    let expected = held
+        .iter()
+        .zip(&arrived)
+        .fold(definition, |xml, (there, here)| xml.replace(&there.uuid.to_string(), &here.uuid.to_string()));
     assert_eq!(moved, expected, "only the devices are other ones");
     assert!(held.iter().all(|h| arrived.iter().all(|a| a.uuid != h.uuid)));
 }
@@ -85,7 +94,12 @@ async fn what_does_not_fit_is_refused_before_anything_is_touched() {
     for (here, there, kind, words) in [
         (Some(old()), None, FaultKind::NotSupported, "needs QEMU 8.1.0 or later, gpu-01 has 7.2.0"),
         (None, Some(old()), FaultKind::NotSupported, "needs QEMU 8.1.0 or later, gpu-02 has 7.2.0"),
-        (Some(driver("535.161.05")), Some(driver("550.54.16")), FaultKind::Incompatible, "gpu-01 is 535.161.05, that of gpu-02 is 550.54.16"),
+        (
+            Some(driver("535.161.05")),
+            Some(driver("550.54.16")),
+            FaultKind::Incompatible,
+            "gpu-01 is 535.161.05, that of gpu-02 is 550.54.16",
+        ),
         (None, Some(withdrawn()), FaultKind::Incompatible, "GRID M60-2Q"),
     ] {
         let (source, target) = two_hosts().await;
@@ -144,7 +158,11 @@ async fn a_document_that_does_not_name_each_device_once_sends_nothing() {
         vec![pair(&a.uuid, other(1))],
         vec![pair(&a.uuid, other(1)), pair(&b.uuid, other(1))],
         vec![pair(&a.uuid, other(1)), pair(&a.uuid, other(2))],
-        vec![pair(&a.uuid, other(1)), pair(&b.uuid, other(2)), pair(&MdevUuid(uuid::Uuid::from_u128(9)), other(3))],
+        vec![
+            pair(&a.uuid, other(1)),
+            pair(&b.uuid, other(2)),
+            pair(&MdevUuid(uuid::Uuid::from_u128(9)), other(3)),
+        ],
     ] {
         let document = serde_json::json!({ "host": "gpu-02", "pairs": pairs }).to_string();
         source.refused(sending(&target, document), FaultKind::InvalidRequest).await;
@@ -207,7 +225,8 @@ async fn what_has_come_is_not_rolled_back() {
     source.spawn("web-01", ONE).await;
     let commit = prepared(&source, &target).await;
     source.operate(commit).await;
-    let accepted = target.service().operate(Operate::plain(OpKind::LiveRollback, "web-01", None)).await.unwrap();
+    let accepted =
+        target.service().operate(Operate::plain(OpKind::LiveRollback, "web-01", None)).await.unwrap();
     let job = target.ended(accepted.job).await;
     assert_eq!(job.result.unwrap()["kind"], "InstanceBusy");
     target.go(OpKind::LiveCommit, "web-01").await;
@@ -223,7 +242,9 @@ async fn the_target_takes_a_guest_by_itself() {
     let commit = prepared(&source, &target).await;
     source.operate(commit).await;
     target.until_at_home("web-01").await;
-    assert!(target.booked("web-01").iter().all(|c| (c.role, c.state) == (ClaimRole::Primary, ClaimState::InUse)));
+    assert!(
+        target.booked("web-01").iter().all(|c| (c.role, c.state) == (ClaimRole::Primary, ClaimState::InUse))
+    );
 }
 
 /// Nor does anybody tell it that the guest will not come.

@@ -70,7 +70,7 @@ pub fn away_before(case: Case) {
             refused_before(case);
         }
         O::Start | O::Reboot | O::Rebuild | O::ResizePrepare | O::ResizeFinish => refused_before(case),
-        O::MigrateBegin | O::MigratePrepare => refused_before(case),
+        O::MigrateBegin | O::MigratePrepare | O::LivePrepare | O::LiveCommit => refused_before(case),
         O::ResizeRevert if case.given != Given::Prepared => refused_before(case),
         _ => waits_from_the_beginning(case),
     }

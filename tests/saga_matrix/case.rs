@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
+use mdevirt::host::Hypervisor;
 use mdevirt::host::sim::Change;
 use mdevirt::model::{Claim, ClaimEvent, DisplayWish, DomainOwner, Fault, InstanceUuid, MoveKind, OpKind};
 use mdevirt::service::api::{
-    Accepted, ClaimRequest, Operate, OperateWith, PrepareRequest, SpawnRequest, UseCases,
+    Accepted, ClaimRequest, LiveOptions, Operate, OperateWith, PrepareRequest, SpawnRequest, UseCases,
 };
 use mdevirt::store;
 
-use crate::world::{World, domain_xml, scenario};
+use crate::world::{World, domain_xml, scenario, there_of};
 
 /// The instance of every run.
 pub const VM: &str = "vm";
@@ -58,7 +59,12 @@ impl Case {
     /// Brings a fresh host to where the operation begins.
     pub async fn prepare(&self, world: &World) {
         match self.op {
-            OpKind::Spawn | OpKind::Claim | OpKind::MigratePrepare => {}
+            OpKind::Spawn | OpKind::Claim | OpKind::MigratePrepare | OpKind::LivePrepare => {}
+            OpKind::LiveRollback => self.arrive(world, false).await,
+            OpKind::LiveCommit if self.is_target() => {
+                self.arrive(world, false).await;
+                self.come(world).await;
+            }
             OpKind::Release => drop(world.done(world.service().claim(self.claim(self.devices)).await).await),
             OpKind::MigrateFinish => self.arrive(world, false).await,
             OpKind::MigrateConfirm | OpKind::MigrateRevert if self.is_target() => {
@@ -68,6 +74,9 @@ impl Case {
                 self.live(world).await;
                 for (op, with) in self.before() {
                     operate(world, op, with).await;
+                }
+                if self.op == OpKind::LiveCommit {
+                    world.make_beside(&claims(world)).await;
                 }
             }
         }
@@ -84,7 +93,10 @@ impl Case {
         let with = match self.op {
             OpKind::Spawn => return service.spawn(self.spawn()).await,
             OpKind::Claim => return service.claim(self.claim(self.devices)).await,
-            OpKind::MigratePrepare => return service.migrate_prepare(self.arrival().await).await,
+            OpKind::MigratePrepare | OpKind::LivePrepare => {
+                return service.migrate_prepare(self.arrival().await).await;
+            }
+            OpKind::LiveCommit if !self.is_target() => sending(world),
             OpKind::Attach | OpKind::ResizePrepare => self.flavor(),
             OpKind::Rescue | OpKind::Rebuild => repair(),
             OpKind::Detach => OperateWith { device: Some(claims(world)[0].uuid), ..OperateWith::default() },
@@ -100,6 +112,7 @@ impl Case {
         let op = match books.move_of(vm()).map(|m| m.kind) {
             Some(MoveKind::Out) => OpKind::MigrateConfirm,
             Some(MoveKind::In) => OpKind::MigrateRevert,
+            Some(MoveKind::LiveIn) => OpKind::LiveRollback,
             _ if caller => OpKind::Release,
             _ => OpKind::Destroy,
         };
@@ -109,7 +122,10 @@ impl Case {
     /// The domain comes from another host.
     pub fn is_target(&self) -> bool {
         match self.op {
-            OpKind::MigratePrepare | OpKind::MigrateFinish => true,
+            OpKind::MigratePrepare | OpKind::MigrateFinish | OpKind::LivePrepare | OpKind::LiveRollback => {
+                true
+            }
+            OpKind::LiveCommit => self.given == Given::Finished,
             OpKind::MigrateConfirm | OpKind::MigrateRevert => {
                 matches!(self.given, Given::Prepared | Given::Finished)
             }
@@ -120,12 +136,16 @@ impl Case {
     /// What its point of no return brings about is so before it begins: the guest is off already.
     pub fn is_off_at_return(&self) -> bool {
         let prepared = self.op == OpKind::MigrateRevert && self.given == Given::Prepared;
-        prepared || (self.op == OpKind::MigrateConfirm && !self.is_target())
+        let away = self.op == OpKind::LiveRollback;
+        prepared || away || (self.op == OpKind::MigrateConfirm && !self.is_target())
     }
 
     fn books_devices(&self) -> bool {
         use OpKind as O;
-        matches!(self.op, O::Spawn | O::Claim | O::MigratePrepare | O::Attach | O::ResizePrepare)
+        matches!(
+            self.op,
+            O::Spawn | O::Claim | O::MigratePrepare | O::LivePrepare | O::Attach | O::ResizePrepare
+        )
     }
 
     /// The instance on its host, running or off.
@@ -165,6 +185,17 @@ impl Case {
         }
     }
 
+    fn is_live(&self) -> bool {
+        matches!(self.op, OpKind::LivePrepare | OpKind::LiveCommit | OpKind::LiveRollback)
+    }
+
+    /// The guest is here, with the devices that were made for it.
+    async fn come(&self, world: &World) {
+        let xml = world.service().render_domain(VM, &own_xml(), DisplayWish::Off).await.unwrap();
+        world.sim.define(&xml).await.unwrap();
+        world.sim.start(vm()).await.unwrap();
+    }
+
     async fn arrival(&self) -> PrepareRequest {
         let document = self.document().await;
         PrepareRequest {
@@ -172,22 +203,26 @@ impl Case {
             flavor: None,
             allow_type_change: false,
             evacuate: false,
-            live: false,
+            live: self.is_live(),
             operation_id: None,
         }
     }
 
     /// What another host hands out of such an instance, once for all runs of this program.
     async fn document(&self) -> String {
-        static MADE: Mutex<BTreeMap<(usize, bool), String>> = Mutex::new(BTreeMap::new());
-        let key = (self.devices, self.given == Given::Off);
+        static MADE: Mutex<BTreeMap<(usize, bool, bool), String>> = Mutex::new(BTreeMap::new());
+        let key = (self.devices, self.given == Given::Off, self.is_live());
         if let Some(made) = MADE.lock().unwrap().get(&key) {
             return made.clone();
         }
         let source = World::of(&scenario("two-m60.xml"), &scenario("two-m60.toml"), "").await;
         Self { op: OpKind::MigrateBegin, ..*self }.live(&source).await;
-        operate(&source, OpKind::MigrateBegin, OperateWith::default()).await;
-        let made = source.service().export_instance(VM).await.unwrap();
+        let made = if self.is_live() {
+            source.service().live_check_source(VM).await.unwrap()
+        } else {
+            operate(&source, OpKind::MigrateBegin, OperateWith::default()).await;
+            source.service().export_instance(VM).await.unwrap()
+        };
         MADE.lock().unwrap().insert(key, made.clone());
         made
     }
@@ -227,6 +262,18 @@ impl Case {
     fn flavor(&self) -> OperateWith {
         OperateWith { flavor: Some(flavor(self.to)), ..OperateWith::default() }
     }
+}
+
+/// The guest goes to the host beside.
+fn sending(world: &World) -> OperateWith {
+    let pair = |c: &Claim| serde_json::json!({ "source": c.uuid, "target": there_of(c.uuid) });
+    let pairs: Vec<_> = claims(world).iter().map(pair).collect();
+    let live = LiveOptions {
+        document: Some(serde_json::json!({ "host": "h2", "pairs": pairs }).to_string()),
+        uri: world.beside.get().map(|there| there.address()),
+        ..LiveOptions::default()
+    };
+    OperateWith { live, ..OperateWith::default() }
 }
 
 /// An operation that has to succeed.

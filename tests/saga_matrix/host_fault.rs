@@ -7,7 +7,7 @@ use mdevirt::saga::Action;
 use crate::case::Case;
 use crate::run::{Course, Run};
 
-const CALLS: [Call; 12] = [
+const CALLS: [Call; 13] = [
     Call::Scan,
     Call::Find,
     Call::Create,
@@ -20,6 +20,7 @@ const CALLS: [Call; 12] = [
     Call::Save,
     Call::Attach,
     Call::Detach,
+    Call::Migrate,
 ];
 
 /// The effect may be there or not, or libvirt was away for a moment: never a reason to fail.

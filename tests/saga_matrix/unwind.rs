@@ -1,11 +1,12 @@
 //! On the way back: crashes at every point of every undo, undos that are repeated, lost or fail.
 
-use mdevirt::host::{Hypervisor, NodeDevices};
+use mdevirt::host::{Hypervisor, NodeDevices, Passage};
 use mdevirt::model::{ClaimRole, SagaState};
 use mdevirt::saga::Action;
 
 use crate::case::{Case, claims, vm};
 use crate::run::{Course, Run};
+use crate::world::there_of;
 
 /// A failure that leads to the undo of a step.
 struct Way {
@@ -88,6 +89,13 @@ fn happens(run: &Run, step: &str) {
         }
         // Nobody else writes our books.
         "record" | "record_decision" => {}
+        // It goes where it was to go.
+        "move_guest" => {
+            let there = world.beside.get().unwrap().address();
+            let devices = claims(world).iter().map(|c| (c.uuid, there_of(c.uuid))).collect();
+            let passage = Passage { uri: there, devices, bandwidth_mib: None, downtime_ms: None };
+            world.sim.migrate(vm(), &passage).await.unwrap();
+        }
         other => panic!("{other} can be taken back"),
     });
 }

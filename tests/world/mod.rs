@@ -11,11 +11,13 @@ pub mod picture;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use mdevirt::host::sim::{FileHost, Script, SimHost, SimOptions};
 use mdevirt::host::{Hypervisor, NodeDevices};
-use mdevirt::model::{Clock, Fault, HostScan, Ids, InstanceUuid, Job, JobId, SagaState, Usec};
+use mdevirt::model::{
+    Claim, Clock, Fault, HostScan, Ids, InstanceUuid, Job, JobId, MdevUuid, NewMdev, SagaState, Usec,
+};
 use mdevirt::ops::{CardLocks, Host};
 use mdevirt::saga::{FailPoints, Runner, Stop, Wake};
 use mdevirt::service::api::{Accepted, Change, SpawnRequest, UseCases};
@@ -56,6 +58,8 @@ pub struct World {
     config: PathBuf,
     pub sim: Arc<SimHost>,
     pub points: Arc<FailPoints>,
+    /// Another host, for guests that go there.
+    pub beside: OnceLock<Arc<SimHost>>,
     service: Service,
     restore: bool,
 }
@@ -65,6 +69,7 @@ pub struct Remains {
     dir: TempDir,
     config: PathBuf,
     pub sim: Arc<SimHost>,
+    beside: OnceLock<Arc<SimHost>>,
     store: Weak<Store>,
     restore: bool,
 }
@@ -135,7 +140,7 @@ impl World {
         let service = service(dir.path(), config, host, &points, restore);
         service.recover().unwrap();
         tokio::spawn(service.clone().follow());
-        Self { dir, config: config.to_owned(), sim, points, service, restore }
+        Self { dir, config: config.to_owned(), sim, points, beside: OnceLock::new(), service, restore }
     }
 
     /// The service of this moment.
@@ -151,7 +156,14 @@ impl World {
     /// The daemon is gone, wherever it was. Its tasks go with its runtime, which has to end before [`Remains::rise`].
     pub fn fall(self) -> Remains {
         let store = Arc::downgrade(&self.service.store);
-        Remains { dir: self.dir, config: self.config, sim: self.sim, store, restore: self.restore }
+        Remains {
+            dir: self.dir,
+            config: self.config,
+            sim: self.sim,
+            beside: self.beside,
+            store,
+            restore: self.restore,
+        }
     }
 
     /// Waits until no job is under way.
@@ -190,6 +202,17 @@ impl World {
     /// Spawns a VM of that name and waits for it.
     pub async fn spawn(&self, name: &str, flavor: &str) -> Job {
         self.done(self.service().spawn(spawn_request(name, flavor)).await).await
+    }
+
+    /// Makes another host, with the devices that the guest of these claims will have there, and their UUIDs here and there.
+    pub async fn make_beside(&self, claims: &[Claim]) {
+        let there = simulated(&scenario("two-m60.xml"), "").await;
+        for claim in claims {
+            let (uuid, parent, type_id) =
+                (there_of(claim.uuid), claim.parent.clone(), claim.mdev_type.clone());
+            there.create(&NewMdev { uuid, parent, type_id, device_api: claim.device_api }).await.unwrap();
+        }
+        assert!(self.beside.set(there).is_ok(), "one host beside another");
     }
 
     /// What the hardware shows.
@@ -248,7 +271,9 @@ impl Remains {
         assert_eq!(self.store.strong_count(), 0, "a task of the earlier daemon is still alive");
         let points = Arc::new(FailPoints::default());
         arm(&points);
-        World::start(self.dir, self.sim.clone(), host(self.sim), &self.config, (points, self.restore))
+        let host = host(self.sim.clone());
+        let world = World::start(self.dir, self.sim, host, &self.config, (points, self.restore));
+        World { beside: self.beside, ..world }
     }
 }
 
@@ -275,6 +300,11 @@ fn service(dir: &Path, config: &Path, host: Host, points: &Arc<FailPoints>, rest
         simulated: true,
         by_itself: restore,
     })
+}
+
+/// The UUID that a device has on the host beside.
+pub fn there_of(uuid: MdevUuid) -> MdevUuid {
+    MdevUuid(Uuid::from_u128(uuid.0.as_u128() ^ 1))
 }
 
 /// The smallest domain of that name.

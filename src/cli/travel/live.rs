@@ -56,7 +56,12 @@ pub(super) async fn migrate(
     output.print(&there.stage("live migration done", &uuid.to_string(), "").await?)
 }
 
-async fn send(here: &Side<'_>, there: &Side<'_>, uuid: InstanceUuid, args: &MigrateArgs) -> Result<(), Fault> {
+async fn send(
+    here: &Side<'_>,
+    there: &Side<'_>,
+    uuid: InstanceUuid,
+    args: &MigrateArgs,
+) -> Result<(), Fault> {
     let instance = uuid.to_string();
     let uri = uri(&there.name, &args.way)?;
     let document = here.session.client().live_check_source(&instance).await?;
@@ -89,7 +94,8 @@ fn uri(peer: &str, way: &LiveArgs) -> Result<String, Fault> {
         (Some(uri), _) => Ok(uri.clone()),
         (None, Bus::Host(host)) => Ok(format!("qemu+ssh://{host}/system")),
         (None, Bus::System | Bus::Session | Bus::Address(_)) => {
-            let text = format!("{peer:?} is the address of a bus; say with --uri how libvirt reaches libvirt there");
+            let text =
+                format!("{peer:?} is the address of a bus; say with --uri how libvirt reaches libvirt there");
             Err(Fault::new(FaultKind::InvalidRequest, text))
         }
     }
@@ -119,7 +125,9 @@ async fn settle(there: &Side<'_>, uuid: InstanceUuid) -> Result<(), Fault> {
             return Ok(());
         }
         match there.plain(OpKind::LiveCommit, uuid).await {
-            Err(fault) if fault.kind == FaultKind::InstanceBusy && Instant::now() < deadline => sleep(LOOK_AGAIN).await,
+            Err(fault) if fault.kind == FaultKind::InstanceBusy && Instant::now() < deadline => {
+                sleep(LOOK_AGAIN).await
+            }
             // It may have found out in between.
             Err(fault) if moving(&there.get(&uuid.to_string()).await?) == EXPECTED => return Err(fault),
             Ok(()) | Err(_) => return Ok(()),

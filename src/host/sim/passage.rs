@@ -19,11 +19,8 @@ pub(super) struct Platform {
 
 impl Default for Platform {
     fn default() -> Self {
-        let versions = Versions {
-            libvirt: Version(11, 3, 0),
-            qemu: Version(10, 0, 0),
-            kernel: Some(Version(6, 12, 0)),
-        };
+        let versions =
+            Versions { libvirt: Version(11, 3, 0), qemu: Version(10, 0, 0), kernel: Some(Version(6, 12, 0)) };
         Self { versions, driver: None }
     }
 }
@@ -47,7 +44,8 @@ impl SimHost {
         let Some(live) = known.live else {
             return Err(HostError::Refused(format!("domain {uuid} is not running")));
         };
-        let there = HOSTS.lock().unwrap_or_else(PoisonError::into_inner).get(&passage.uri).and_then(Weak::upgrade);
+        let there =
+            HOSTS.lock().unwrap_or_else(PoisonError::into_inner).get(&passage.uri).and_then(Weak::upgrade);
         let refused = || HostError::Refused(format!("unable to connect to server at {:?}", passage.uri));
         let there = there.ok_or_else(refused)?;
         let renamed = |xml: &str| {

@@ -30,7 +30,10 @@ impl Step for AwayStill {
     }
 
     async fn seen(&self) -> Result<Seen, StepError> {
-        Ok(Seen::Partial)
+        Ok(match find_domain(&self.host, &self.params).await? {
+            Found::Absent | Found::Other(_) => Seen::Done(Value::Null),
+            Found::Ours(_) => Seen::Absent,
+        })
     }
 
     async fn run(&self) -> Result<Value, StepError> {

@@ -60,7 +60,9 @@ impl Step for MoveGuest {
         Ok(match self.whereabouts().await? {
             Whereabouts::Absent | Whereabouts::Off { moved: true } => Seen::Done(self.out()),
             Whereabouts::Here | Whereabouts::Off { moved: false } => Seen::Absent,
-            Whereabouts::UnderWay(_) => return Err(StepError::Unknown(format!("{}: it is on its way", self.what()))),
+            Whereabouts::UnderWay(_) => {
+                return Err(StepError::Unknown(format!("{}: it is on its way", self.what())));
+            }
             Whereabouts::Held => return Err(self.in_doubt()),
         })
     }
@@ -92,7 +94,11 @@ impl Step for MoveGuest {
         match self.whereabouts().await? {
             Whereabouts::UnderWay(_) => {
                 let what = format!("break off: {}", self.what());
-                self.host.hypervisor.abort_migration(self.params.instance).await.map_err(|e| step_error(&what, &e))?;
+                self.host
+                    .hypervisor
+                    .abort_migration(self.params.instance)
+                    .await
+                    .map_err(|e| step_error(&what, &e))?;
                 Err(StepError::Unknown(what))
             }
             Whereabouts::Held => Err(self.in_doubt()),

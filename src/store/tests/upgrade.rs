@@ -85,3 +85,16 @@ fn schema_4() {
     assert_eq!(store.open_sagas().unwrap().len(), 1);
     store.begin(spawn(9)).unwrap();
 }
+
+const SCHEMA_5: &str = include_str!("../../../tests/upgrade/0005_live.sql");
+
+#[test]
+fn schema_5() {
+    let dir = tempfile::tempdir().unwrap();
+    restore(dir.path(), SCHEMA_5);
+    let store = open(dir.path());
+    let kinds: Vec<_> = store.books().moves().map(|m| m.kind).collect();
+    assert_eq!(kinds, [MoveKind::Resize, MoveKind::LiveIn]);
+    assert_eq!(store.open_sagas().unwrap().len(), 1);
+    store.begin(spawn(9)).unwrap();
+}

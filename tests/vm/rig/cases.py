@@ -5,7 +5,7 @@ A case file is cases/test_THEME.py; each function test_*(vm) in it is one test. 
   KERNEL_ONLY = True                  its tests do without libvirt and need not wait until that has caught up
   NEEDS_PACKAGE = True                the project's package is installed first; such files run after the others
   OWN_VM = True                       the file gets a guest of its own, for what cannot be undone
-  PAIR = True                         its tests are test_*(one, two): two guests on one wire, of their own
+  PAIR = True                         its tests are test_*(one, two): two guests on one wire, the same for all such files
   SUITES = ("trixie", "bookworm")     Debian releases that it runs on (default trixie); `test_x.suites` for those of one test
 """
 

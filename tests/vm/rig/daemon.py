@@ -8,6 +8,7 @@ from rig.wait import until
 CONFIG = "/etc/mdevirt/mdevirt.toml"
 TRAITS = "/etc/mdevirt/traits.toml"
 LOCK = "/etc/mdevirt/traits.lock"
+TEMPLATE = "xml-templates/hostdev-mdev.xml"
 DROP_IN = "/run/systemd/system/mdevirtd.service.d/rig.conf"
 
 
@@ -18,9 +19,14 @@ class Daemon:
         self.vm = vm
         self._armed = ""
 
-    def fresh(self, config, fail_points="", start=True, traits=""):
-        """Starts it with empty books on this configuration, traits.toml and no lock; `fail_points` as in MDEVIRT_FAILPOINTS."""
+    def fresh(self, config, fail_points="", start=True, traits="", hostdev_extra=""):
+        """Starts it with empty books on this configuration, traits.toml and no lock; `fail_points` as in MDEVIRT_FAILPOINTS.
+        `hostdev_extra` comes into each `<hostdev>` that it writes."""
         self.vm.run("systemctl stop mdevirtd; systemctl reset-failed mdevirtd || true; rm -rf /var/lib/mdevirt/*")
+        self.vm.run(f"cd /etc/mdevirt && rm -rf {TEMPLATE}")
+        if hostdev_extra:
+            edit = f"s|</hostdev>|{hostdev_extra}</hostdev>|"
+            self.vm.run(f'cd /etc/mdevirt && mkdir -p xml-templates && sed "{edit}" /usr/share/mdevirt/{TEMPLATE} > {TEMPLATE}')
         self.arm(fail_points)
         self.vm.write(CONFIG, config)
         self.vm.run(f"rm -f {LOCK}; cat > {TRAITS}", stdin=traits)

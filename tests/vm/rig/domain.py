@@ -55,7 +55,9 @@ def domain_xml(name, mdevs=(), vfs=(), uuid="", memory_mib=48, migratable=False,
     """A domain that runs under TCG and does nothing, with mdevs by UUID, VFs by address and, if wanted, a block device."""
     hostdevs = "".join(_MDEV_HOSTDEV.format(uuid=mdev, number=number) for number, mdev in enumerate(mdevs))
     hostdevs += "".join(_VF_HOSTDEV.format(*re.split("[:.]", vf)) for vf in vfs)
-    override = "".join(_MIGRATABLE.format(number=number) for number in range(len(mdevs))) if migratable else ""
+    # One that is not named yet comes from a spawn, which writes no alias by itself.
+    count = max(len(mdevs), 1) if migratable else 0
+    override = "".join(_MIGRATABLE.format(number=number) for number in range(count))
     return _DOMAIN.format(
         name=name,
         namespace=_NAMESPACE if override else "",

@@ -32,16 +32,18 @@ def _alone(image, logs, number):
 
 
 def houses(files):
-    """Which guests there are: GUESTS that share the files of their release, then those with files of their own."""
-    shared = {}
+    """Which guests there are: GUESTS that share the files of their release, those with files of their own, and a pair for each
+    release."""
+    shared, pairs = {}, {}
     for file in files:
-        if not (file.own_vm or file.pair):
-            shared.setdefault(file.suite, []).append(file)
+        if not file.own_vm:
+            (pairs if file.pair else shared).setdefault(file.suite, []).append(file)
     plan = []
     for suite, group in shared.items():
         source = _queue_of(group)
         plan += [(suite, False, source)] * min(GUESTS, len(group))
-    plan += [(file.suite, file.pair, _queue_of([file])) for file in files if file.own_vm or file.pair]
+    plan += [(file.suite, False, _queue_of([file])) for file in files if file.own_vm]
+    plan += [(suite, True, _queue_of(group)) for suite, group in pairs.items()]
     # A pair takes two numbers.
     return [House(2 * at + 1, suite, two, source) for at, (suite, two, source) in enumerate(plan)]
 

@@ -28,7 +28,7 @@ def pair(image, logs, number):
             extra = _wire(place, ports) + _storage(storage)
             vms.append(Vm(image, logs, number + place, hostname=name, extra=extra))
         with ThreadPoolExecutor() as pool:
-            list(pool.map(Vm.wait_boot, vms))
+            list(pool.map(Vm.wait_first_boot, vms))
         yield vms
     finally:
         for vm in vms:

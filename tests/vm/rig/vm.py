@@ -7,7 +7,7 @@ import time
 
 from rig import host
 from rig.daemon import Daemon
-from rig.errors import RigError
+from rig.errors import DeadlinePassed, RigError
 from rig.gpus import Gpus
 from rig.qemu import Qemu, make_disk
 from rig.ssh import Ssh
@@ -15,6 +15,8 @@ from rig.wait import until
 
 # Only a failure waits as long as this, and a machine under load may need it.
 BOOT_TIMEOUT = 600
+# A guest that nothing was done to yet: under emulation one in some hundreds hangs before its first program runs.
+FIRST_BOOT_TIMEOUT = 240
 COMMAND_TIMEOUT = 240
 
 
@@ -47,7 +49,7 @@ class Vm:
 
     def __enter__(self):
         try:
-            self.wait_boot()
+            self.wait_first_boot()
         except BaseException:
             self.end()
             raise
@@ -72,9 +74,20 @@ class Vm:
         self._power_on()
         self.wait_boot()
 
-    def wait_boot(self):
+    def wait_first_boot(self):
+        """Waits until the guest is up for the first time. One that hangs, with nothing of ours in it but simgpu, is started once
+        more, and its console is shown."""
+        try:
+            self.wait_boot(FIRST_BOOT_TIMEOUT)
+        except DeadlinePassed as hung:
+            console = (self.logs / f"{self.name}.serial.log").read_text(errors="replace")
+            print(f"rig: {self.name}: {hung}; started once more, its console was:\n{console[-2000:]}", flush=True)
+            self.cut_power()
+            self.power_on()
+
+    def wait_boot(self, timeout=BOOT_TIMEOUT):
         """Waits until the guest is up; returns the seconds since the start of QEMU."""
-        until("sshd of the guest", self._sshd_answers, timeout=BOOT_TIMEOUT, every=0.5)
+        until("sshd of the guest", self._sshd_answers, timeout=timeout, every=0.5)
         self.ssh.connect()
         state = self.try_run("systemctl is-system-running --wait", timeout=BOOT_TIMEOUT).out.strip()
         if state != "running":

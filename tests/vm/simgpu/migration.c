@@ -37,8 +37,10 @@ static void describe(struct simgpu_vdev *vdev, struct simgpu_record *record)
 static ssize_t stream_read(struct file *file, char __user *buf, size_t count, loff_t *unused)
 {
 	struct simgpu_stream *stream = file->private_data;
-	ssize_t ret;
+	ssize_t ret = simgpu_wait_for_save();
 
+	if (ret)
+		return ret;
 	mutex_lock(&stream->lock);
 	ret = simple_read_from_buffer(buf, count, &file->f_pos, &stream->own, sizeof(stream->own));
 	mutex_unlock(&stream->lock);

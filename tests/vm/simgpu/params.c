@@ -6,6 +6,7 @@
 #include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "simgpu.h"
@@ -53,6 +54,10 @@ MODULE_PARM_DESC(remove_delay_ms, "time that a remove takes");
 static unsigned int register_delay_ms;
 module_param(register_delay_ms, uint, 0644);
 MODULE_PARM_DESC(register_delay_ms, "time from binding a device to the appearing of its types");
+
+static bool save_hold;
+module_param(save_hold, bool, 0644);
+MODULE_PARM_DESC(save_hold, "the state of a vGPU is not handed out until this is 0 again; its guest stands still meanwhile");
 
 bool simgpu_wants_vendor_vfio(void)
 {
@@ -122,6 +127,17 @@ bool simgpu_type_hidden(const struct simgpu_model *model, const struct simgpu_ty
 	found = list_lookup(&hide_types, name);
 	kfree(found);
 	return found;
+}
+
+/* Returns when states are handed out; an error if the reader is killed meanwhile. */
+int simgpu_wait_for_save(void)
+{
+	while (READ_ONCE(save_hold)) {
+		schedule_timeout_killable(HZ / 20);
+		if (fatal_signal_pending(current))
+			return -EINTR;
+	}
+	return 0;
 }
 
 static bool fail_this_create(void)

@@ -1,8 +1,25 @@
-//! Live migration, as callers see it.
+//! Moves to another host, as callers see them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::model::{MdevUuid, ParentAddr, TypeId, Versions};
+
+/// `MigratePrepare`: the document of the source, carried to the target.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PrepareRequest {
+    /// What `InstanceExport` gives once the migration has begun.
+    pub document: String,
+    /// Another flavor, for a resize across hosts; `None`: the same devices as on the source.
+    pub flavor: Option<String>,
+    /// Take a type of another identity, if this host's traits serve the flavor with it.
+    pub allow_type_change: bool,
+    /// The source is dead: a document that was made at some time before is good enough.
+    pub evacuate: bool,
+    /// The guest comes running: `LivePrepare`, with what `LiveCheckSource` gives.
+    pub live: bool,
+    /// The caller's operation id.
+    pub operation_id: Option<String>,
+}
 
 /// How a guest goes, as the source is told. None of it is needed to go on with a migration that got stuck.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
