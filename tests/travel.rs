@@ -10,6 +10,8 @@
 
 #[path = "bus/mod.rs"]
 mod bus;
+#[path = "travel/live.rs"]
+mod live;
 #[path = "world/mod.rs"]
 mod world;
 

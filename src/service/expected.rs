@@ -11,7 +11,7 @@ use super::Service;
 use super::api::Operate;
 use super::lifecycle::Subject;
 use crate::host::{HostEvent, Whereabouts};
-use crate::model::{Fault, FaultKind, InstanceUuid, MoveKind, OpKind};
+use crate::model::{Fault, FaultKind, InstanceUuid, MdevUuid, MoveKind, OpKind};
 use crate::ops::{Found, Marks, Params, host_fault};
 
 /// How often a guest that is on its way is looked at; libvirt has no event for the end of that on the target.
@@ -38,8 +38,11 @@ impl Service {
 
     /// Where the guest is that is to come here; a domain that has none of its devices is another one.
     async fn arrived(&self, instance: InstanceUuid) -> Result<Whereabouts, Fault> {
-        let devices = self.store.books().claims_of(instance).map(|c| c.uuid).collect();
-        let found = self.host.find_domain(&Marks { uuid: instance, devices, bare: None }).await;
+        let books = self.store.books();
+        let devices: Vec<MdevUuid> = books.claims_of(instance).map(|c| c.uuid).collect();
+        let named = books.instance(instance).map(|i| i.name.clone());
+        let bare = named.filter(|_| devices.is_empty());
+        let found = self.host.find_domain(&Marks { uuid: instance, devices, bare }).await;
         match found.map_err(|e| host_fault(&format!("look for domain {instance}"), &e))? {
             Found::Ours(_) => self.whereabouts(instance).await,
             Found::Absent | Found::Other(_) => Ok(Whereabouts::Absent),

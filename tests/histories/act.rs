@@ -40,6 +40,8 @@ pub enum Verb {
     /// What is left of it on the host that it was evacuated from.
     Forget,
     Restore,
+    /// The next step of a live migration, the first one if there is none.
+    Send,
 }
 
 /// What a VM asks for.
@@ -161,6 +163,7 @@ fn verb() -> impl Strategy<Value = Verb> {
         8 => Just(V::Onward),
         7 => select(&[V::Leave, V::Arrive, V::Finish, V::Confirm, V::Revert][..]),
         2 => select(&[V::Evacuate, V::Forget][..]),
+        4 => Just(V::Send),
     ]
 }
 

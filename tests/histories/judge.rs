@@ -83,6 +83,9 @@ fn instance(pair: &Pair, host: usize, vm: usize, now: &Picture) -> Vec<String> {
     let domain = now.domains.iter().find(|d| d.uuid == uuid(vm));
     let expects_none =
         instance.owner == DomainOwner::Caller || moving == Some((MoveKind::In, MovePhase::Prepared));
+    if matches!(moving, Some((MoveKind::LiveIn, _))) {
+        return expected(vm, now, domain.map(|d| d.xml.as_str()));
+    }
     let domain = match (domain, expects_none) {
         (None, true) => return odds,
         (Some(domain), false) => domain,
@@ -92,7 +95,7 @@ fn instance(pair: &Pair, host: usize, vm: usize, now: &Picture) -> Vec<String> {
         }
     };
     let here = match moving {
-        Some((MoveKind::Out, _)) => ClaimRole::Outgoing,
+        Some((MoveKind::Out | MoveKind::LiveOut, _)) => ClaimRole::Outgoing,
         _ => ClaimRole::Primary,
     };
     let claims: Vec<_> = now.books.claims_of(uuid(vm)).collect();
@@ -130,11 +133,21 @@ fn instance(pair: &Pair, host: usize, vm: usize, now: &Picture) -> Vec<String> {
     odds
 }
 
+/// A guest that is to come, and has come or not: its devices are made, and are nobody else's.
+fn expected(vm: usize, now: &Picture, domain: Option<&str>) -> Vec<String> {
+    let claims: Vec<_> = now.books.claims_of(uuid(vm)).collect();
+    let fits = claims.iter().all(|c| (c.role, c.state) == (ClaimRole::Incoming, ClaimState::Ready));
+    let booked: BTreeSet<MdevUuid> = claims.iter().map(|c| c.uuid).collect();
+    let named = domain.map_or_else(|| booked.clone(), devices);
+    let odd = || format!("{}: to come, claims {claims:?}, its domain names {named:?}", VMS[vm]);
+    if fits && named == booked { Vec::new() } else { vec![odd()] }
+}
+
 /// An instance lives on one host, or is off on the one that it leaves.
 fn one_home(pair: &mut Pair, vm: usize, name: &str) {
     let [a, b] = stands(pair, vm);
     if let (Some(a), Some(b)) = (a, b)
-        && (a.leaves() || a.stale) == (b.leaves() || b.stale)
+        && a.at_home() == b.at_home()
         && !pair.stuck.iter().any(|(_, it)| *it == vm)
     {
         pair.odds.push(format!("{name} is on both hosts: {a:?} and {b:?}"));
@@ -165,8 +178,22 @@ pub fn at_the_end(pair: &mut Pair) {
     }
 }
 
+/// What has come is taken, what has not is given up.
+fn end_live(pair: &mut Pair, vm: usize) {
+    for host in 0..2 {
+        if stands(pair, vm)[host].is_some_and(|s| s.expected()) {
+            let came = picture(pair, host).domains.iter().any(|d| d.uuid == uuid(vm));
+            pair.must(host, vm, if came { OpKind::LiveCommit } else { OpKind::LiveRollback });
+        }
+    }
+}
+
 fn end_migration(pair: &mut Pair, vm: usize) {
+    end_live(pair, vm);
     let all = stands(pair, vm);
+    if all.iter().flatten().any(|s| matches!(s.moving, Some((MoveKind::LiveOut, _)))) {
+        return; // destroyed with the rest
+    }
     let Some(source) = (0..2).find(|host| all[*host].is_some_and(|s| s.leaves())) else {
         // Its source has gone back already.
         for target in 0..2 {

@@ -2,7 +2,9 @@
 //! migration. Nothing is confirmed on the source before the target has it, nothing is reverted there while it has.
 
 use mdevirt::model::{DomainOwner, InstanceUuid, MoveKind, MovePhase, OpKind};
-use mdevirt::service::api::{ClaimRequest, Operate, OperateWith, PrepareRequest, SpawnRequest, UseCases};
+use mdevirt::service::api::{
+    ClaimRequest, LiveOptions, Operate, OperateWith, PrepareRequest, SpawnRequest, UseCases,
+};
 use uuid::Uuid;
 
 use crate::act::{Flavor, VMS, Verb};
@@ -57,7 +59,17 @@ pub struct Stand {
 
 impl Stand {
     pub fn leaves(self) -> bool {
-        matches!(self.moving, Some((MoveKind::Out, _)))
+        self.moving.is_some_and(|(kind, _)| kind.leaves())
+    }
+
+    /// It is to come here while it runs, and is at home elsewhere until it has come.
+    pub fn expected(self) -> bool {
+        matches!(self.moving, Some((MoveKind::LiveIn, _)))
+    }
+
+    /// It is at home here.
+    pub fn at_home(self) -> bool {
+        !self.leaves() && !self.stale && !self.expected()
     }
 }
 
@@ -85,6 +97,7 @@ fn onward(all: &[Option<Stand>; 2]) -> Option<Verb> {
     match moves().next() {
         Some((MoveKind::Out, _)) if all.iter().flatten().count() > 1 => Some(Verb::Confirm),
         Some((MoveKind::Out, _)) => Some(Verb::Arrive),
+        Some((MoveKind::LiveOut | MoveKind::LiveIn, _)) => Some(Verb::Send),
         Some((MoveKind::Rescue, _)) => Some(Verb::Unrescue),
         Some((MoveKind::Resize | MoveKind::In, phase)) => Some(prepared(phase)),
         None => all.iter().flatten().any(|s| s.stale).then_some(Verb::Forget),
@@ -93,15 +106,59 @@ fn onward(all: &[Option<Stand>; 2]) -> Option<Verb> {
 
 fn arrival(pair: &Pair, from: usize, vm: usize, evacuate: bool) -> Option<PrepareRequest> {
     let document = pair.seats[from].on(async |world| world.service().export_instance(VMS[vm]).await).ok()?;
-    Some(PrepareRequest { document, flavor: None, allow_type_change: false, evacuate, operation_id: None })
+    Some(arriving(document, evacuate))
+}
+
+fn arriving(document: String, evacuate: bool) -> PrepareRequest {
+    PrepareRequest {
+        document,
+        flavor: None,
+        allow_type_change: false,
+        evacuate,
+        live: false,
+        operation_id: None,
+    }
+}
+
+/// The next step of a live migration: prepared on the other host, sent, taken there.
+fn send(pair: &Pair, vm: usize, all: &[Option<Stand>; 2]) -> Option<(usize, Asked)> {
+    let commit = |with| Asked::Operate(Operate { with, ..Operate::plain(OpKind::LiveCommit, VMS[vm], None) });
+    let Some(target) = (0..2).find(|host| all[*host].is_some_and(Stand::expected)) else {
+        let source = (0..2).find(|host| all[*host].is_some_and(|s| s.at_home() && !s.busy))?;
+        if all[1 - source].is_some() {
+            return None;
+        }
+        let document =
+            pair.seats[source].on(async |world| world.service().live_check_source(VMS[vm]).await).ok()?;
+        return Some((1 - source, Asked::Arrive(PrepareRequest { live: true, ..arriving(document, false) })));
+    };
+    let source = 1 - target;
+    match all[source] {
+        None => Some((target, commit(OperateWith::default()))),
+        Some(stand) if stand.busy || !stand.at_home() => None,
+        Some(_) => {
+            let there = pair.seats[target].world();
+            let sagas = there.service().store.recent_sagas(100).unwrap();
+            let prepared =
+                sagas.iter().rfind(|row| row.instance == uuid(vm) && row.op == OpKind::LivePrepare)?;
+            let document = prepared.result.as_ref()?.get("document")?.to_string();
+            let live = LiveOptions {
+                document: Some(document),
+                uri: Some(there.sim.address()),
+                ..LiveOptions::default()
+            };
+            Some((source, commit(OperateWith { live, ..OperateWith::default() })))
+        }
+    }
 }
 
 /// Which daemon is asked for what; `None` if the orchestrator knows better.
 pub fn resolve(pair: &Pair, vm: usize, verb: Verb, new_at: usize) -> Option<(usize, Asked)> {
     let all = stands(pair, vm);
     let with = |test: fn(Stand) -> bool| (0..2).find(|host| all[*host].is_some_and(test));
-    let home = with(|s| !s.leaves() && !s.stale).or_else(|| with(|_| true));
-    let source = with(Stand::leaves);
+    let home = with(Stand::at_home).or_else(|| with(|_| true));
+    let source = with(|s| matches!(s.moving, Some((MoveKind::Out, _))));
+    let expected = with(Stand::expected);
     let target = with(|s| matches!(s.moving, Some((MoveKind::In, _))));
     let other = source.map(|host| 1 - host);
     let plain = |op| Some((home.unwrap_or(new_at), Asked::Operate(Operate::plain(op, VMS[vm], None))));
@@ -115,6 +172,12 @@ pub fn resolve(pair: &Pair, vm: usize, verb: Verb, new_at: usize) -> Option<(usi
     let defined =
         |op, disk: &str| more(op, OperateWith { domain_xml: Some(xml(vm, disk)), ..Default::default() });
     match verb {
+        Verb::Send => send(pair, vm, &all),
+        // Of a guest that has gone nothing is left to go back to.
+        Verb::Revert if expected.is_some() => {
+            let target = expected.filter(|host| all[1 - host].is_some_and(|s| s.at_home() && !s.busy))?;
+            at(target, OpKind::LiveRollback)
+        }
         Verb::Onward => resolve(pair, vm, onward(&all)?, new_at),
         Verb::Spawn(flavor) => {
             let request = SpawnRequest { domain_xml: xml(vm, "first"), ..spawn_request("", flavor.text()) };

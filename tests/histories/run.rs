@@ -346,7 +346,11 @@ impl Pair {
                 let after = self.core(host, vm);
                 self.compare(&format!("{op}"), (host, vm), &old, &after);
             }
-            OpKind::Destroy | OpKind::MigrateConfirm | OpKind::Release => {
+            OpKind::Destroy
+            | OpKind::MigrateConfirm
+            | OpKind::Release
+            | OpKind::LiveCommit
+            | OpKind::LiveRollback => {
                 // The target of a migration keeps what it has, also what a stuck operation left.
                 if self.seats[host].world().service().store.books().instance(uuid(vm)).is_none() {
                     self.stuck.retain(|it| *it != (host, vm));

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use mdevirt::host::sim::SimHost;
-use mdevirt::host::{Config, Domain, HostError, HostEvent, HostdevXml, Hypervisor, NodeDevices, Passage};
+use mdevirt::host::{
+    Config, Domain, HostError, HostEvent, HostdevXml, Hypervisor, NodeDevices, Passage, Whereabouts,
+};
 use mdevirt::model::{HostScan, InstanceUuid, Mdev, MdevUuid, NewMdev, Parent, ParentAddr, Versions};
 use tokio::sync::{broadcast, watch};
 
@@ -223,6 +225,16 @@ impl Hypervisor for Gate {
     async fn migrate(&self, uuid: InstanceUuid, passage: &Passage) -> Result<(), HostError> {
         self.libvirt.pass().await;
         self.sim.migrate(uuid, passage).await
+    }
+
+    async fn abort_migration(&self, uuid: InstanceUuid) -> Result<(), HostError> {
+        self.libvirt.pass().await;
+        self.sim.abort_migration(uuid).await
+    }
+
+    async fn whereabouts(&self, uuid: InstanceUuid) -> Result<Whereabouts, HostError> {
+        self.libvirt.pass().await;
+        self.sim.whereabouts(uuid).await
     }
 
     async fn versions(&self) -> Result<Versions, HostError> {

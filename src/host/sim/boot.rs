@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 
 use super::faults::Faults;
 use super::state::{SimDomain, State};
@@ -41,6 +41,7 @@ impl SimHost {
             domain_turn: tokio::sync::Mutex::new(()),
             address: OnceLock::new(),
             platform: Mutex::default(),
+            transit: watch::Sender::default(),
             events: broadcast::Sender::new(EVENT_BACKLOG),
         });
         for change in host.faults.due_at_once() {

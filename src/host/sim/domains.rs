@@ -8,7 +8,7 @@ use super::SimHost;
 use super::faults::CallSite;
 use super::script::Call;
 use super::state::{Edit, SimDomain, Table};
-use crate::host::{Config, Domain, HostError, HostEvent, HostdevXml, Hypervisor, Passage};
+use crate::host::{Config, Domain, HostError, HostEvent, HostdevXml, Hypervisor, Passage, Sent, Whereabouts};
 use crate::model::{InstanceUuid, MdevUuid, Versions};
 use crate::xml::domain::{DomainDoc, with_vgpu_element};
 
@@ -92,6 +92,25 @@ impl Hypervisor for SimHost {
 
     async fn migrate(&self, uuid: InstanceUuid, passage: &Passage) -> Result<(), HostError> {
         self.call(site(Call::Migrate, Some(uuid), "migrating"), self.send_to(uuid, passage)).await
+    }
+
+    async fn abort_migration(&self, uuid: InstanceUuid) -> Result<(), HostError> {
+        self.call_back(uuid);
+        Ok(())
+    }
+
+    async fn whereabouts(&self, uuid: InstanceUuid) -> Result<Whereabouts, HostError> {
+        let look = async {
+            if self.is_under_way(uuid) {
+                return Ok(Whereabouts::UnderWay(Sent { bytes: 1 << 20, left: 3 << 20 }));
+            }
+            Ok(match self.base_domains.domain(uuid).await? {
+                None => Whereabouts::Absent,
+                Some(domain) if domain.running => Whereabouts::Here,
+                Some(_) => Whereabouts::Off { moved: false },
+            })
+        };
+        self.call(site(Call::Domains, Some(uuid), "looking for"), look).await
     }
 
     async fn versions(&self) -> Result<Versions, HostError> {

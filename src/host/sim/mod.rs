@@ -54,10 +54,10 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 
 use self::faults::{CallSite, Verdict};
-use self::passage::Platform;
+use self::passage::{Platform, Transit};
 use self::state::State;
 use super::{HostError, HostEvent, Hypervisor, NodeDevices};
 use crate::model::{Mdev, ParentAddr};
@@ -89,6 +89,7 @@ pub struct SimHost {
     domain_turn: tokio::sync::Mutex<()>,
     address: OnceLock<String>,
     platform: Mutex<Platform>,
+    transit: watch::Sender<Transit>,
     events: broadcast::Sender<HostEvent>,
 }
 

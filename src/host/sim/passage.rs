@@ -1,6 +1,6 @@
 //! Guests between the simulated hosts of one process: each host has an address, by which another one sends it a guest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -9,6 +9,13 @@ use super::domains::mdevs_in;
 use crate::host::{HostError, Passage};
 use crate::model::{InstanceUuid, Version, Versions};
 use crate::xml::domain::with_other_uuids;
+
+/// Guests that are on their way, for as long as a test holds them there.
+#[derive(Debug, Default)]
+pub(super) struct Transit {
+    held: bool,
+    under_way: BTreeSet<InstanceUuid>,
+}
 
 /// What a simulated host says of itself.
 #[derive(Debug)]
@@ -51,6 +58,7 @@ impl SimHost {
         let renamed = |xml: &str| {
             with_other_uuids(xml, &passage.devices).map_err(|err| HostError::InvalidXml(err.to_string()))
         };
+        self.pass(uuid).await?;
         let defined = known.defined.as_ref().unwrap_or(&live);
         there.receive(uuid, renamed(&live)?, renamed(defined)?).await?;
         let _turn = self.domain_turn.lock().await;
@@ -59,6 +67,47 @@ impl SimHost {
         self.record(uuid, |domain| {
             (domain.live, domain.defined, domain.saved, domain.autostart) = (None, None, None, false);
         })
+    }
+
+    /// Holds guests on their way from here, or lets them go on.
+    pub fn hold_guests(&self, held: bool) {
+        self.transit.send_modify(|transit| transit.held = held);
+    }
+
+    /// Returns once a guest is held on its way.
+    pub async fn guest_held(&self) {
+        // It cannot fail: the sender is `self`.
+        let _ = self.transit.subscribe().wait_for(|transit| !transit.under_way.is_empty()).await;
+    }
+
+    /// Waits while guests are held; an error if this one is called back.
+    async fn pass(&self, uuid: InstanceUuid) -> Result<(), HostError> {
+        if !self.transit.borrow().held {
+            return Ok(());
+        }
+        self.transit.send_modify(|transit| {
+            transit.under_way.insert(uuid);
+        });
+        let mut moves = self.transit.subscribe();
+        let goes_on = |transit: &Transit| !transit.held || !transit.under_way.contains(&uuid);
+        let called_back = moves.wait_for(goes_on).await.is_ok_and(|transit| transit.held);
+        self.call_back(uuid);
+        if called_back {
+            return Err(HostError::Refused(
+                "operation aborted: migration out: canceled by client".to_owned(),
+            ));
+        }
+        Ok(())
+    }
+
+    pub(super) fn call_back(&self, uuid: InstanceUuid) {
+        self.transit.send_modify(|transit| {
+            transit.under_way.remove(&uuid);
+        });
+    }
+
+    pub(super) fn is_under_way(&self, uuid: InstanceUuid) -> bool {
+        self.transit.borrow().under_way.contains(&uuid)
     }
 
     /// The guest comes running, with the devices that are here for it.
