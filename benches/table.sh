@@ -1,6 +1,6 @@
 #!/bin/bash
 # table.sh - measures and prints one table: the inventory pass beside bare libvirt, a claim's commits and time, the traits
-# of a fleet, and the idle daemon's memory and wake-ups. Ratios are of the same run; absolute times say little about another machine.
+# of a fleet, the hook, and the idle daemon's memory and wake-ups. Ratios are of the same run; absolute times say little about another machine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -43,6 +43,16 @@ sleep "$idle_seconds"
 after=$(wakeups)
 rss=$(awk '/^VmRSS/ { print $2 }' /proc/"$daemon_pid"/status)
 
+# Of a guest that we have nothing to do with, once for each thing that libvirt tells of it.
+hooks=200
+guest="<domain type='kvm'><name>guest</name><devices/></domain>"
+began=$(date +%s%N)
+for _ in $(seq $hooks); do
+	said=$("$target/release/mdevirtctl" hook qemu guest prepare begin - <<<"$guest")
+	[ -z "$said" ]
+done
+hook=$((($(date +%s%N) - began) / hooks))
+
 bare=$(estimate inventory_384vf/bare_libvirt)
 pass=$(estimate inventory_384vf/inventory_pass)
 claim=$(estimate claim_and_release)
@@ -57,6 +67,7 @@ commits=$(awk '/^claim_commits/ { print $2; exit }' "$work/claim.log")
 	echo "commits of a claim|$commits|at most 2"
 	echo "claim and release, simulated host|$(jq -n "$claim / 1e6 * 100 | round / 100") ms|-"
 	echo "traits of 10,000 hosts compared|$(jq -n "$fleet / 1e9 * 100 | round / 100") s|under 2 s"
+	echo "libvirt's hook for a guest without our devices|$(jq -n "$hook / 1e6 * 100 | round / 100") ms|under 10 ms"
 	echo "idle daemon, resident|$(jq -n "$rss / 1024 * 10 | round / 10") MiB|under 25 MiB"
 	echo "idle daemon, wake-ups in $idle_seconds s|$((after - before))|0 without a watchdog"
 } | column -t -s '|'

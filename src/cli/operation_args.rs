@@ -146,6 +146,15 @@ pub struct MigrateArgs {
     pub way: LiveArgs,
 }
 
+impl MigrateArgs {
+    /// A resize to another host: the guest's devices change there anyway.
+    pub fn of_resize(args: ResizeArgs, to: String) -> Self {
+        let way = LiveArgs::default();
+        let flavor = Some(args.flavor);
+        Self { of: args.of, to, flavor, allow_type_change: true, confirm: false, live: false, way }
+    }
+}
+
 /// How a guest goes while it runs.
 #[derive(Debug, Default, Args)]
 pub struct LiveArgs {

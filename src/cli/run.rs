@@ -6,8 +6,8 @@ use clap::Parser;
 
 use super::args::{
     AttachArgs, ClaimCommand, Cli, Command, ConfigCommand, DefinitionArgs, DetachArgs, DeviceCommand,
-    DomainCommand, HookCommand, InstanceCommand, JobCommand, LiveArgs, MigrateArgs, TraitCommand,
-    TypeCommand, VerbArgs,
+    DomainCommand, HookCommand, InstanceCommand, JobCommand, MigrateArgs, TraitCommand, TypeCommand,
+    VerbArgs,
 };
 use super::output::{Output, Stop};
 use super::session::Session;
@@ -139,19 +139,7 @@ async fn talk(cli: Cli, bus: &Bus, output: Output) -> Result<(), Stop> {
         Command::Instance(InstanceCommand::Forget(of)) => travel::forget(&here, &of, output).await,
         Command::Resize(args) => match args.to.clone() {
             None => travel::resize(&here, &args, output).await,
-            Some(to) => {
-                let (of, flavor) = (args.of, Some(args.flavor));
-                let args = MigrateArgs {
-                    of,
-                    to,
-                    flavor,
-                    allow_type_change: true,
-                    confirm: false,
-                    live: false,
-                    way: LiveArgs::default(),
-                };
-                travel::migrate(&here, &args, output).await
-            }
+            Some(to) => travel::migrate(&here, &MigrateArgs::of_resize(args, to), output).await,
         },
         Command::Migrate(args) => travel::migrate(&here, &args, output).await,
         Command::Confirm(of) => travel::confirm(&here, &of, output).await,

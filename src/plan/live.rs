@@ -65,9 +65,8 @@ pub fn check_uri(uri: &str) -> Result<(), Fault> {
         return Ok(());
     }
     let text = format!(
-        "the URI {:?} of the target's libvirt: expected qemu+ssh://[USER@]HOST[:PORT]/system, or qemu+tls, qemu+tcp, qemu+libssh or \
-         qemu+libssh2, without parameters",
-        uri
+        "the URI {uri:?} of the target's libvirt: expected qemu+ssh://[USER@]HOST[:PORT]/system, or qemu+tls, qemu+tcp, qemu+libssh or \
+         qemu+libssh2, without parameters"
     );
     Err(Fault::new(FaultKind::InvalidRequest, text))
 }

@@ -126,7 +126,7 @@ async fn settle(there: &Side<'_>, uuid: InstanceUuid) -> Result<(), Fault> {
         }
         match there.plain(OpKind::LiveCommit, uuid).await {
             Err(fault) if fault.kind == FaultKind::InstanceBusy && Instant::now() < deadline => {
-                sleep(LOOK_AGAIN).await
+                sleep(LOOK_AGAIN).await;
             }
             // It may have found out in between.
             Err(fault) if moving(&there.get(&uuid.to_string()).await?) == EXPECTED => return Err(fault),

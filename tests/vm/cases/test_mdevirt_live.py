@@ -8,6 +8,7 @@ PAIR = True
 UUID = "5b1b0000-0000-4000-8000-00000000000"
 # The inner guests run under emulation in an emulated machine: a D-Bus call takes seconds here.
 CONFIG = '[devices]\nenabled_mdev_types = ["GRID M60-2Q"]\n\n[hook]\nstart_budget_ms = 60000\n'
+TRAITS = '[trait.CUSTOM_GOLD]\ntype = "GRID M60-2Q"\n'
 
 
 def wanting(name, uuid):
@@ -46,9 +47,9 @@ def until_lives_on(vm, other, names):
         assert f"uuid='{held[0][0]}'" in vm.run(f"virsh dumpxml {name}")
 
 
-def fresh(one, two):
+def fresh(one, two, **more):
     for vm in (one, two):
-        vm.daemon.fresh(CONFIG)
+        vm.daemon.fresh(CONFIG, **more)
 
 
 def test_there_and_back_between_driver_versions(one, two):
@@ -72,11 +73,37 @@ def test_three_at_once(one, two):
     until_lives_on(two, one, names)
 
 
-def test_a_host_without_the_type_refuses_before_anything_is_touched(one, two):
+def test_what_does_not_fit_is_refused_before_anything_is_touched(one, two):
+    """No such type, an older lock, no room: virsh says which."""
     two.gpus.load(vfs=8, mode="mdev", hide_types="M60-2Q")
+    fresh(one, two, traits=TRAITS)
+    started(one, 1)
+
+    def refused(words):
+        answer = one.try_run(migrate("web-01", two))
+        assert answer.code != 0 and words in answer.err, answer
+        assert one.run("virsh domstate web-01").strip() == "running" and one.gpus.mdevs() == [f"{UUID}1"]
+        assert books(two).keys() <= {"other"} and two.run("virsh list --all --name").split() == []
+
+    refused("GRID M60-2Q")
+    two.gpus.load(vfs=8, mode="mdev")
+    two.daemon.ctl("trait lock")
+    refused("the lock of traits there is none")
+    only = f'\n[mdev."GRID M60-2Q"]\ndevice_addresses = ["{M60[0]}"]\nmax_instances = 1\n'
+    two.daemon.fresh(CONFIG + only, traits=TRAITS)
+    two.daemon.ctl("claim create --instance 6b2f4c1e-8a57-4c55-9d3c-0e1f2a3b4c5d --name other --flavor resources:VGPU=1")
+    refused("max_instances")
+    two.daemon.ctl("claim release other")
+
+
+def test_interrupted(one, two):
+    """Whoever began it is gone: the guest goes on where it was, and the target gives back what it has made."""
     fresh(one, two)
     started(one, 1)
-    refused = one.try_run(migrate("web-01", two))
-    assert refused.code != 0 and "GRID M60-2Q" in refused.err, refused
+    one.gpus.set(size_hold=1)
+    one.run(f"systemd-run -q --unit=virsh {migrate('web-01', two)}")
+    until("the migration to be held", lambda: one.gpus.parameter("held") != "0", timeout=180)
+    one.run("systemctl kill -s KILL virsh")
+    one.gpus.set(size_hold=0)
+    until_lives_on(one, two, ["web-01"])
     assert one.run("virsh domstate web-01").strip() == "running" and one.gpus.mdevs() == [f"{UUID}1"]
-    assert two.gpus.mdevs() == [] and books(two) == {} and two.run("virsh list --all --name").split() == []

@@ -10,6 +10,7 @@ PAIR = True
 CONFIG = '[devices]\nenabled_mdev_types = ["GRID M60-2Q"]\n\n[policy]\nlive_deadline_sec = 20\n\n[hook]\nstart_budget_ms = 60000\n'
 TRAITS = '[trait.CUSTOM_GOLD]\ntype = "GRID M60-2Q"\n'
 NAMES = ["web-01", "web-02", "web-03"]
+QUERY = '{"execute": "query-migrate"}'
 
 
 def fresh(one, two, config_two=CONFIG, **more):
@@ -27,16 +28,24 @@ def migrate(name, there):
     return f"migrate {name} --to root@{there.hostname} --live"
 
 
-def begin(vm, there):
-    """A migration whose command nobody waits for, up to where its guest stands still with its device's state still to send."""
-    vm.gpus.set(save_hold=1)
+# What a migration is held by, and how libvirt shows the guest then: it works while its memory is sent, and stands still while its
+# device's state is.
+WORKING = ("size_hold", "running")
+STANDING = ("save_hold", "paused")
+
+
+def begin(vm, there, held=STANDING):
+    """A migration whose command nobody waits for, up to where it is held."""
+    hold, state = held
+    vm.gpus.set(**{hold: 1})
     vm.run("systemctl reset-failed migrate 2>/dev/null || true")
     vm.run(f"systemd-run -q --unit=migrate mdevirtctl --timeout 90 {migrate('web-01', there)}")
-    until("the guest to stand still", lambda: "migrating" in vm.run("virsh domstate --reason web-01"), timeout=180)
+    until("the migration to be held", lambda: vm.gpus.parameter("held") != "0", timeout=180)
+    assert vm.run("virsh domstate web-01").strip() == state
 
 
 def go_on(vm):
-    vm.gpus.set(save_hold=0)
+    vm.gpus.set(save_hold=0, size_hold=0)
 
 
 def running(vm):
@@ -131,22 +140,24 @@ def test_broken_off_by_a_dead_libvirtd_a_cut_wire_and_a_user(one, two):
     wire = two.run("ip -o -4 addr show to 10.77.0.0/24").split()[1]
 
     def stays():
-        until("the guest to go on", lambda: one.run("virsh domstate web-01").strip() == "running", timeout=240)
         go_on(one)
-        one.run("systemctl kill -s KILL migrate || true")
         until_lives_on(one, two)
         assert one.gpus.mdevs() == [device["uuid"]]
+        one.run("systemctl kill -s KILL migrate || true")
 
-    begin(one, two)
+    begin(one, two, WORKING)
     two.run("systemctl kill -s KILL libvirtd")
+    until("libvirt to have ended what was half there", lambda: two.try_run("virsh list --all --name").out.strip() == "", timeout=120)
     stays()
 
-    begin(one, two)
+    begin(one, two, WORKING)
     two.run(f"ip link set {wire} down")
-    until("the guest to go on", lambda: one.run("virsh domstate web-01").strip() == "running", timeout=240)
+    go_on(one)
+    until("libvirt to have noticed", lambda: "None" in one.run("virsh domjobinfo web-01"), timeout=180)
     two.run(f"ip link set {wire} up")
     stays()
 
-    begin(one, two)
-    one.daemon.ctl("revert web-01")
+    begin(one, two, WORKING)
+    one.run("systemd-run -q --unit=revert mdevirtctl --timeout 120 revert web-01")
+    until("the migration to be broken off", lambda: "cancel" in one.run(f"virsh qemu-monitor-command web-01 --pretty '{QUERY}'"), timeout=60)
     stays()

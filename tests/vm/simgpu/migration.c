@@ -177,7 +177,7 @@ static int simgpu_get_state(struct vfio_device *vfio, enum vfio_device_mig_state
 static int simgpu_get_data_size(struct vfio_device *vfio, unsigned long *size)
 {
 	*size = sizeof(struct simgpu_record);
-	return 0;
+	return simgpu_wait_for_size();
 }
 #endif
 

@@ -3,6 +3,7 @@
  * Module parameters. Those of mode 0644 may be written while the module is loaded: the faults work from the next create,
  * remove or bind on, the names and ids from the next bind on.
  */
+#include <linux/atomic.h>
 #include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
@@ -58,6 +59,14 @@ MODULE_PARM_DESC(register_delay_ms, "time from binding a device to the appearing
 static bool save_hold;
 module_param(save_hold, bool, 0644);
 MODULE_PARM_DESC(save_hold, "the state of a vGPU is not handed out until this is 0 again; its guest stands still meanwhile");
+
+static bool size_hold;
+module_param(size_hold, bool, 0644);
+MODULE_PARM_DESC(size_hold, "the size of the state of a vGPU is not told until this is 0 again; its guest works meanwhile");
+
+static atomic_t held = ATOMIC_INIT(0);
+module_param_named(held, held.counter, int, 0444);
+MODULE_PARM_DESC(held, "how many wait for save_hold or size_hold now");
 
 bool simgpu_wants_vendor_vfio(void)
 {
@@ -129,15 +138,28 @@ bool simgpu_type_hidden(const struct simgpu_model *model, const struct simgpu_ty
 	return found;
 }
 
-/* Returns when states are handed out; an error if the reader is killed meanwhile. */
+/* Returns when the hold is off; an error if the caller is killed meanwhile. */
+static int wait_while(bool *hold)
+{
+	bool killed = false;
+
+	atomic_inc(&held);
+	while (READ_ONCE(*hold) && !killed) {
+		schedule_timeout_killable(HZ / 20);
+		killed = fatal_signal_pending(current);
+	}
+	atomic_dec(&held);
+	return killed ? -EINTR : 0;
+}
+
 int simgpu_wait_for_save(void)
 {
-	while (READ_ONCE(save_hold)) {
-		schedule_timeout_killable(HZ / 20);
-		if (fatal_signal_pending(current))
-			return -EINTR;
-	}
-	return 0;
+	return wait_while(&save_hold);
+}
+
+int simgpu_wait_for_size(void)
+{
+	return wait_while(&size_hold);
 }
 
 static bool fail_this_create(void)

@@ -109,6 +109,7 @@ bool simgpu_wants_vendor_vfio(void);
 const struct simgpu_model *simgpu_model_of(struct pci_dev *pf);
 unsigned int simgpu_id_offset(void);
 int simgpu_wait_for_save(void);
+int simgpu_wait_for_size(void);
 void simgpu_type_name(const struct simgpu_model *model, const struct simgpu_type *type, char *buf, size_t size);
 bool simgpu_type_hidden(const struct simgpu_model *model, const struct simgpu_type *type);
 int simgpu_fault_create(void);
