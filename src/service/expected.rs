@@ -14,8 +14,10 @@ use crate::host::{HostEvent, Whereabouts};
 use crate::model::{Fault, FaultKind, InstanceUuid, MdevUuid, MoveKind, OpKind};
 use crate::ops::{Found, Marks, Params, host_fault};
 
-/// How often a guest that is on its way is looked at; libvirt has no event for the end of that on the target.
-const LOOK_AGAIN: Duration = Duration::from_millis(500);
+/// How soon after an event a guest that is on its way is looked at once more: the event comes a little before libvirt is done.
+const SETTLED: Duration = Duration::from_secs(1);
+/// How often it is looked at without an event; libvirtd writes a line into its log each time.
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
 impl Service {
     /// The guest is here, or is not.
@@ -66,6 +68,7 @@ impl Service {
         tokio::spawn(async move {
             let deadline = Instant::now() + service.patience_with(instance);
             let mut events = service.host.nodes.events();
+            let mut woken = true;
             while service.is_expected(instance) {
                 let next = match service.arrived(instance).await {
                     Ok(Whereabouts::Here | Whereabouts::Off { .. }) => {
@@ -75,13 +78,15 @@ impl Service {
                         service.end_wait(instance, OpKind::LiveRollback).await
                     }
                     Ok(Whereabouts::Absent) => deadline,
-                    Ok(Whereabouts::UnderWay(_) | Whereabouts::Held) | Err(_) => Instant::now() + LOOK_AGAIN,
+                    Ok(Whereabouts::UnderWay(_) | Whereabouts::Held) | Err(_) => {
+                        Instant::now() + if woken { SETTLED } else { LOOK_AGAIN }
+                    }
                 };
-                tokio::select! {
+                woken = tokio::select! {
                     // Lagging behind is a reason to look, too.
-                    () = async { while matches!(events.recv().await, Ok(HostEvent::NodeDevices)) {} } => {}
-                    () = sleep_until(next) => {}
-                }
+                    () = async { while matches!(events.recv().await, Ok(HostEvent::NodeDevices)) {} } => true,
+                    () = sleep_until(next) => false,
+                };
             }
         });
     }
@@ -101,7 +106,7 @@ impl Service {
             }
             Err(fault) => tracing::debug!(%instance, "{op} of a guest that was to come: {fault}"),
         }
-        Instant::now() + LOOK_AGAIN
+        Instant::now() + SETTLED
     }
 
     /// How long a guest may still be waited for.

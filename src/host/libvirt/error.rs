@@ -99,6 +99,22 @@ pub(super) fn is_wrong_state(err: &Error) -> bool {
     matches!(err.code().known(), Some(ErrorNumber::OperationInvalid))
 }
 
+/// The job that was asked for is a migration from another host, of which only that host knows how far it is.
+///
+/// # Source
+/// libvirt `qemu_driver.c`, `qemuDomainGetJobInfoMigrationStats`.
+pub(super) fn is_of_source_only(err: &Error) -> bool {
+    matches!(err.code().known(), Some(ErrorNumber::OperationUnsupported))
+        && err.message().contains("only on the source host")
+}
+
+/// What libvirt says when the connection broke that it had to libvirt on another host; ours stands.
+pub(super) fn is_peer_lost(err: &Error) -> bool {
+    ["client socket is closed", "Lost connection to destination host"]
+        .iter()
+        .any(|text| err.message().contains(text))
+}
+
 /// QEMU got EIO for a device that was made a moment ago; the next attempt works.
 ///
 /// # Source

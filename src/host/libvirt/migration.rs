@@ -18,7 +18,7 @@ use virt::error::Error;
 use virt_sys as sys;
 
 use super::domain::{lookup, subject};
-use super::error::{Doing, clean, host_error, is_wrong_state};
+use super::error::{Doing, clean, host_error, is_of_source_only, is_peer_lost, is_wrong_state};
 use super::link::Session;
 use super::{LibvirtHost, ffi, guest};
 use crate::host::{HostError, Passage, Sent, Whereabouts};
@@ -98,7 +98,13 @@ fn send(uri: &str, uuid: InstanceUuid, passage: &Passage) -> Result<(), HostErro
     {
         tracing::warn!(%uuid, before, "put the longest downtime back: {}", clean(err.message()));
     }
-    sent.map_err(failed)
+    sent.map_err(|err| match conn.is_alive() {
+        Ok(true) if is_peer_lost(&err) => {
+            let why = format!("libvirt lost its connection to {}", passage.uri);
+            HostError::Refused(why)
+        }
+        _ => failed(err),
+    })
 }
 
 /// As the other host is to take it, with its secrets.
@@ -138,6 +144,7 @@ fn under_way(domain: &VirtDomain) -> Result<Option<Sent>, Error> {
         Ok(job) => job,
         // It ended in between.
         Err(err) if is_wrong_state(&err) => return Ok(None),
+        Err(err) if is_of_source_only(&err) => return Ok(Some(Sent::default())),
         Err(err) => return Err(err),
     };
     let active = [sys::VIR_DOMAIN_JOB_BOUNDED, sys::VIR_DOMAIN_JOB_UNBOUNDED];

@@ -7,7 +7,7 @@ _DOMAIN = """<domain type='qemu'{namespace}>
   {uuid}
   <memory unit='MiB'>{memory_mib}</memory>
   <vcpu>1</vcpu>
-  <os><type arch='x86_64' machine='q35'>hvm</type></os>
+  <os><type arch='x86_64' machine='q35'>hvm</type>{kernel}</os>
   <devices>
     <controller type='usb' model='none'/>
     <memballoon model='none'/>
@@ -51,8 +51,14 @@ _MDEV = """<device>
 """
 
 
-def domain_xml(name, mdevs=(), vfs=(), uuid="", memory_mib=48, migratable=False, disk=""):
-    """A domain that runs under TCG and does nothing, with mdevs by UUID, VFs by address and, if wanted, a block device."""
+_KERNEL = "<kernel>{kernel}</kernel><initrd>{initrd}</initrd>"
+
+
+def domain_xml(name, mdevs=(), vfs=(), uuid="", memory_mib=48, migratable=False, disk="", kernel=()):
+    """A domain that runs under TCG and does nothing, with mdevs by UUID, VFs by address and, if wanted, a block device.
+
+    `kernel`, with its initrd, makes it work and have memory to send.
+    """
     hostdevs = "".join(_MDEV_HOSTDEV.format(uuid=mdev, number=number) for number, mdev in enumerate(mdevs))
     hostdevs += "".join(_VF_HOSTDEV.format(*re.split("[:.]", vf)) for vf in vfs)
     # One that is not named yet comes from a spawn, which writes no alias by itself.
@@ -63,6 +69,7 @@ def domain_xml(name, mdevs=(), vfs=(), uuid="", memory_mib=48, migratable=False,
         namespace=_NAMESPACE if override else "",
         uuid=f"<uuid>{uuid}</uuid>" if uuid else "",
         memory_mib=memory_mib,
+        kernel=_KERNEL.format(kernel=kernel[0], initrd=kernel[1]) if kernel else "",
         disk=_DISK.format(disk=disk) if disk else "",
         hostdevs=hostdevs,
         override=f"  <qemu:override>\n{override}  </qemu:override>\n" if override else "",
