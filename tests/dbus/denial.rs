@@ -19,6 +19,7 @@ async fn changing_calls_are_refused_before_the_service_hears_of_them() {
     let manager = manager(&bus).await;
     service.world().asked.clear();
     let none = || record(&json!({}));
+    let document = || record(&json!({"document": "{}"}));
     let claim = record(&json!({"instance": "11111111-2222-4333-8444-555555555555", "flavor": "f"}));
     let refusals = [
         fault(manager.spawn(spawn_options()).await),
@@ -27,6 +28,13 @@ async fn changing_calls_are_refused_before_the_service_hears_of_them() {
         fault(manager.stop("x", none()).await),
         fault(manager.claim(claim).await),
         fault(manager.release("x", none()).await),
+        fault(manager.migrate_begin("x", none()).await),
+        fault(manager.migrate_prepare(document()).await),
+        fault(manager.instance_export("x").await),
+        fault(manager.live_check_source("x").await),
+        fault(manager.live_prepare(document()).await),
+        fault(manager.live_commit("x", none()).await),
+        fault(manager.live_rollback("x", none()).await),
         fault(manager.reload().await),
         fault(manager.domain_request("x", none()).await),
         fault(manager.hook(["x", "prepare", "begin", "-"].map(String::from).into(), "<domain/>").await),

@@ -142,3 +142,43 @@ async fn thirty_two_calls_in_flight_are_all_answered() {
     paths.dedup();
     assert_eq!(paths.len(), 32);
 }
+
+#[tokio::test]
+async fn a_live_migration_hands_over_its_documents() {
+    let (bus, service) = (PrivateBus::start(), Fake::new(Pace::Held));
+    let _server = bus.serve(&service).await;
+    let (manager, client) = (manager(&bus).await, client(&bus).await);
+    service.world().asked.clear();
+    assert_eq!(client.live_check_source("web-01").await.unwrap(), "{}");
+    assert_eq!(client.live_check_target("{1}").await.unwrap(), sample::live_check());
+    manager.live_prepare(record(&json!({"document": "{2}", "operation_id": "op"}))).await.unwrap();
+    let all = json!({"document": "{3}", "uri": "qemu+ssh://b/system", "bandwidth_mib": 100, "downtime_ms": 5000, "peer": "b"});
+    manager.live_commit("web-01", record(&all)).await.unwrap();
+    manager.live_commit("web-01", record(&json!({}))).await.unwrap();
+    manager.live_rollback("web-01", record(&json!({}))).await.unwrap();
+    let asked = service.world().asked.clone();
+    assert_eq!(
+        asked,
+        [
+            r#"live-check-source "web-01""#,
+            r#"live-check-target "{1}""#,
+            r#"live-prepare "{2}" Some("op")"#,
+            r#"live-commit "web-01" None OperateWith { flavor: None, domain_xml: None, display: Off, device: None, peer: Some("b"), live: LiveOptions { document: Some("{3}"), uri: Some("qemu+ssh://b/system"), bandwidth_mib: Some(100), downtime_ms: Some(5000) } }"#,
+            r#"live-commit "web-01" None"#,
+            r#"live-rollback "web-01" None"#,
+        ]
+    );
+    for (options, word) in [
+        (json!({"bandwidth_mib": 0}), "option bandwidth_mib: expected a number from 1"),
+        (json!({"downtime_ms": "5"}), "option downtime_ms: expected a number from 1"),
+        (
+            json!({"bandwidth_mib": 5_000_000_000_u64}),
+            "option bandwidth_mib: expected a number from 1 to 4294967295",
+        ),
+        (json!({"postcopy": true}), "unknown option postcopy"),
+    ] {
+        let refused = fault(manager.live_commit("web-01", record(&options)).await);
+        assert!(refused.kind == FaultKind::InvalidRequest && refused.message.starts_with(word), "{refused}");
+    }
+    assert_eq!(service.world().asked.len(), 6, "a refused call is not heard of");
+}
