@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::table::{printable, printable_lines};
 use crate::model::{Fault, FaultKind};
@@ -96,25 +96,10 @@ fn unprintable(err: &dyn std::fmt::Display) -> Stop {
 
 fn failure_text(fault: &Fault) -> String {
     let mut shown = format!("mdevirtctl: {}\n", printable_lines(&fault.message));
-    if matches!(fault.kind, FaultKind::NoCapacity | FaultKind::TypeUnavailable) {
-        for reason in reasons(&fault.details) {
-            shown.push_str(&format!("  {}\n", printable(&reason)));
-        }
+    for reason in fault.reasons() {
+        shown.push_str(&format!("  {}\n", printable(&reason)));
     }
     shown
-}
-
-/// `parent: reason`, from each list of `{parent, reason}` in the details.
-fn reasons(details: &Value) -> Vec<String> {
-    match details {
-        Value::Array(list) => list.iter().filter_map(reason).collect(),
-        Value::Object(map) => map.values().filter(|value| value.is_array()).flat_map(reasons).collect(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
-    }
-}
-
-fn reason(entry: &Value) -> Option<String> {
-    Some(format!("{}: {}", entry.get("parent")?.as_str()?, entry.get("reason")?.as_str()?))
 }
 
 #[cfg(test)]

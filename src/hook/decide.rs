@@ -13,6 +13,9 @@ pub(super) struct Answer {
     pub(super) code: u8,
 }
 
+/// How many parents a line names.
+const REASONS: usize = 3;
+
 /// Whether libvirt asks before the guest runs. Operations of a later libvirt are none of ours, and refuse nothing.
 ///
 /// # Source
@@ -28,7 +31,7 @@ pub(super) fn decide(operation: &str, concern: Concern, outcome: Result<String, 
         Ok(domain_xml) if operation != "prepare" => Answer { domain_xml, ..Answer::default() },
         Ok(_) => Answer::default(),
         Err(fault) if !is_silence(&fault, concern) => {
-            Answer { line: line(&fault.message), code: refusal(&fault), ..Answer::default() }
+            Answer { line: line(&told(&fault)), code: refusal(&fault), ..Answer::default() }
         }
         Err(fault) if concern == Concern::Ours => {
             let text = format!(
@@ -61,6 +64,18 @@ fn refusal(fault: &Fault) -> u8 {
     fault.kind.exit_code().max(1)
 }
 
+/// The message and, of parents that could not serve, the first few: libvirt shows one line.
+fn told(fault: &Fault) -> String {
+    let reasons = fault.reasons();
+    let (some, rest) = reasons.split_at(reasons.len().min(REASONS));
+    let more = if rest.is_empty() { String::new() } else { format!("; and {} more", rest.len()) };
+    if some.is_empty() {
+        fault.message.clone()
+    } else {
+        format!("{} ({}{more})", fault.message, some.join("; "))
+    }
+}
+
 /// One line, whatever the message names.
 fn line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
@@ -68,6 +83,8 @@ fn line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn fault(kind: FaultKind) -> Result<String, Fault> {
@@ -86,6 +103,17 @@ mod tests {
             let answer = decide("prepare", concern, fault(FaultKind::NoCapacity));
             assert_eq!((answer.line.as_str(), answer.code), ("line one line two", 3));
         }
+    }
+
+    #[test]
+    fn the_first_parents_are_named() {
+        let parents: Vec<_> = (0..5).map(|n| json!({"parent": format!("p{n}"), "reason": "taken"})).collect();
+        let of = |count: usize| {
+            let fault = Fault::new(FaultKind::NoCapacity, "no room").with_details(json!(parents[..count]));
+            decide("migrate", Concern::Ours, Err(fault)).line
+        };
+        assert_eq!(of(2), "no room (p0: taken; p1: taken)");
+        assert_eq!(of(5), "no room (p0: taken; p1: taken; p2: taken; and 2 more)");
     }
 
     #[test]

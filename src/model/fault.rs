@@ -1,6 +1,7 @@
 //! The failures that callers tell apart: one kind, one D-Bus error name, one exit code.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::claim::text_enum;
 use super::id::InvalidName;
@@ -106,6 +107,27 @@ impl Fault {
     pub fn with_details(mut self, details: serde_json::Value) -> Self {
         self.details = details;
         self
+    }
+}
+
+impl Fault {
+    /// `PARENT: REASON` for each parent that could not serve, in their order; only failures of these kinds have them.
+    pub fn reasons(&self) -> Vec<String> {
+        use FaultKind as K;
+        let has_them = matches!(self.kind, K::NoCapacity | K::TypeUnavailable | K::Incompatible);
+        if has_them { reasons(&self.details) } else { Vec::new() }
+    }
+}
+
+/// From each list of `{parent, reason}` in the details.
+fn reasons(details: &Value) -> Vec<String> {
+    let reason = |entry: &Value| {
+        Some(format!("{}: {}", entry.get("parent")?.as_str()?, entry.get("reason")?.as_str()?))
+    };
+    match details {
+        Value::Array(list) => list.iter().filter_map(reason).collect(),
+        Value::Object(map) => map.values().filter(|value| value.is_array()).flat_map(reasons).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
     }
 }
 

@@ -11,7 +11,7 @@ use super::Service;
 use super::api::Operate;
 use super::lifecycle::Subject;
 use crate::host::{HostEvent, Whereabouts};
-use crate::model::{Fault, FaultKind, InstanceUuid, MdevUuid, MoveKind, OpKind};
+use crate::model::{Fault, FaultKind, InstanceUuid, MdevUuid, MoveKind, OpKind, Usec};
 use crate::ops::{Found, Marks, Params, host_fault};
 
 /// How soon after an event a guest that is on its way is looked at once more: the event comes a little before libvirt is done.
@@ -64,12 +64,14 @@ impl Service {
         if !self.by_itself {
             return;
         }
+        let Some(booked) = self.expected_since(instance) else { return };
         let service = self.clone();
         tokio::spawn(async move {
-            let deadline = Instant::now() + service.patience_with(instance);
+            let deadline = Instant::now() + service.patience_with(booked);
             let mut events = service.host.nodes.events();
             let mut woken = true;
-            while service.is_expected(instance) {
+            // One that is given up may be booked again, which is waited for by somebody else.
+            while service.expected_since(instance) == Some(booked) {
                 let next = match service.arrived(instance).await {
                     Ok(Whereabouts::Here | Whereabouts::Off { .. }) => {
                         service.end_wait(instance, OpKind::LiveCommit).await
@@ -91,8 +93,11 @@ impl Service {
         });
     }
 
-    fn is_expected(&self, instance: InstanceUuid) -> bool {
-        self.store.books().move_of(instance).is_some_and(|m| m.kind == MoveKind::LiveIn)
+    /// When the instance was booked, if its guest is to come.
+    fn expected_since(&self, instance: InstanceUuid) -> Option<Usec> {
+        let books = self.store.books();
+        books.move_of(instance).filter(|m| m.kind == MoveKind::LiveIn)?;
+        books.instance(instance).map(|i| i.created_usec)
     }
 
     /// Begins the end, waits for it, and says when to look whether it was one.
@@ -110,11 +115,9 @@ impl Service {
     }
 
     /// How long a guest may still be waited for.
-    fn patience_with(&self, instance: InstanceUuid) -> Duration {
-        let booked = self.store.books().claims_of(instance).map(|c| c.created_usec).max().unwrap_or_default();
-        let age =
-            Duration::from_micros(u64::try_from(self.clock.now_usec().saturating_sub(booked)).unwrap_or(0));
+    fn patience_with(&self, booked: Usec) -> Duration {
+        let age = u64::try_from(self.clock.now_usec().saturating_sub(booked)).unwrap_or(0);
         let all = Duration::from_secs(u64::from(self.settings.now().config.live_deadline_sec));
-        all.saturating_sub(age)
+        all.saturating_sub(Duration::from_micros(age))
     }
 }

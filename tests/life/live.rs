@@ -1,6 +1,7 @@
 //! Live migration between two hosts: the documents and libvirt's own connection are all that passes.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use mdevirt::host::sim::{Call, Change, FailKind, FailRule};
 use mdevirt::model::{ClaimRole, ClaimState, DisplayWish, FaultKind, MdevUuid, OpKind, Version, Versions};
@@ -262,6 +263,25 @@ async fn devices_for_a_guest_that_does_not_come_are_given_back() {
     target.until_at_home("web-01").await;
     target.assert_untouched(&nothing).await;
     assert!(source.runs("web-01").await);
+}
+
+/// A guest that was given up and is booked again has its time anew.
+#[tokio::test(start_paused = true)]
+async fn who_comes_again_is_waited_for_anew() {
+    let (source, _) = two_hosts().await;
+    let target = World::acting("gpu-02", &scenario("two-m60.xml"), &scenario("two-m60.toml")).await;
+    let nothing = target.scan().await;
+    source.spawn("web-01", ONE).await;
+    let _ = prepared(&source, &target).await;
+    // Of 300 seconds that the default gives.
+    tokio::time::sleep(Duration::from_secs(200)).await;
+    target.go(OpKind::LiveRollback, "web-01").await;
+    let _ = prepared(&source, &target).await;
+    tokio::time::sleep(Duration::from_secs(200)).await;
+    assert_eq!(target.booked("web-01").len(), 1);
+    tokio::time::sleep(Duration::from_secs(101)).await;
+    target.until_at_home("web-01").await;
+    target.assert_untouched(&nothing).await;
 }
 
 /// While a guest is sent its instance is on its way; a second command finds that.
