@@ -27,6 +27,12 @@ def migrate(name, there):
     return f"migrate {name} --to root@{there.hostname} --live"
 
 
+def in_background(vm, command):
+    """A command that nobody waits for."""
+    vm.run("systemctl reset-failed migrate 2>/dev/null || true")
+    vm.run(f"systemd-run -q --unit=migrate mdevirtctl --timeout 90 {command}")
+
+
 # What a migration is held by, and how libvirt shows the guest then: it works while its memory is sent, and stands still while its
 # device's state is.
 WORKING = ("size_hold", "running")
@@ -37,8 +43,7 @@ def begin(vm, there, held=STANDING):
     """A migration whose command nobody waits for, up to where it is held."""
     hold, state = held
     vm.gpus.set(**{hold: 1})
-    vm.run("systemctl reset-failed migrate 2>/dev/null || true")
-    vm.run(f"systemd-run -q --unit=migrate mdevirtctl --timeout 90 {migrate('web-01', there)}")
+    in_background(vm, migrate("web-01", there))
     until("the migration to be held", lambda: vm.gpus.parameter("held") != "0", timeout=180)
     assert vm.run("virsh domstate web-01").strip() == state
 
@@ -163,7 +168,7 @@ def test_reverted_on_the_way(one, two):
     kernel, initrd = one.run("ls /boot/vmlinuz-* /boot/initrd.img-*").split()[::-1]
     one.daemon.spawn(domain_xml("web-01", migratable=True, memory_mib=256, kernel=(kernel, initrd)))
     (device,) = one.gpus.mdevs()
-    one.run(f"systemd-run -q --unit=migrate mdevirtctl --timeout 90 {migrate('web-01', two)} --bandwidth 1")
+    in_background(one, f"{migrate('web-01', two)} --bandwidth 1")
 
     def sending():
         steps = [job["step"] for job in one.daemon.json("job list") if job["op"] == "live-commit"]
