@@ -1,7 +1,7 @@
 //! Attach: one more device, made and written into the definition, and into the guest if it runs.
 
-use super::steps::{MakeDevice, OnUndo, PlugDevice, Way};
-use super::{Host, Params, VERSION, forget_devices, in_guest, parts};
+use super::steps::{OnUndo, PlugDevice, Way};
+use super::{Host, Params, VERSION, forget_devices, in_guest, makings, parts};
 use crate::host::Config;
 use crate::model::{ClaimState, OpKind};
 use crate::saga::{Script, Step};
@@ -9,9 +9,7 @@ use crate::saga::{Script, Step};
 /// The steps of an attach. `devices` are the new ones, `others` those that the domain is known by.
 pub fn script(host: &Host, params: Params) -> Script {
     let mut steps: Vec<Box<dyn Step>> = Vec::new();
-    for (part, device) in parts(&params.devices) {
-        steps.push(Box::new(MakeDevice::new(host, part, device, OnUndo::Remove)));
-    }
+    steps.extend(makings(host, &params.devices, OnUndo::Remove));
     for config in [Config::Definition, Config::Live] {
         for device in parts(&params.devices) {
             steps.push(Box::new(PlugDevice::new(host, &params, device, (config, Way::In))));

@@ -1,16 +1,14 @@
 //! Claim: make devices for a domain that somebody else owns.
 
-use super::steps::{MakeDevice, OnUndo};
-use super::{Host, Params, VERSION, parts};
+use super::steps::OnUndo;
+use super::{Host, Params, VERSION, makings};
 use crate::model::{ClaimState, OpKind};
 use crate::saga::{Script, Step};
 
 /// The steps of a claim: one device each.
 pub fn script(host: &Host, params: Params) -> Script {
     let mut steps: Vec<Box<dyn Step>> = Vec::new();
-    for (part, device) in parts(&params.devices) {
-        steps.push(Box::new(MakeDevice::new(host, part, device, OnUndo::Remove)));
-    }
+    steps.extend(makings(host, &params.devices, OnUndo::Remove));
     let on_failed = super::forget_booking(&params);
     Script {
         on_failed,

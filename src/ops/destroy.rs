@@ -2,8 +2,8 @@
 //!
 //! The point of no return is the stopped domain: before it nothing has changed, after it there is only forward.
 
-use super::steps::{OnOther, RemoveDevice, StopDomain, UndefineDomain};
-use super::{Host, Params, VERSION, parts};
+use super::steps::{OnOther, StopDomain, UndefineDomain};
+use super::{Host, Params, VERSION, removals};
 use crate::model::{ClaimState, OpKind};
 use crate::saga::{Script, Step};
 
@@ -13,11 +13,7 @@ pub fn script(host: &Host, params: Params) -> Script {
         Box::new(StopDomain::new(host, &params, OnOther::PassBy)),
         Box::new(UndefineDomain::new(host, &params)),
     ];
-    if !params.keep_devices {
-        for (part, device) in parts(&params.devices) {
-            steps.push(Box::new(RemoveDevice::new(host, part, device)));
-        }
-    }
+    steps.extend(removals(host, &params));
     let point_of_no_return = Some(0);
     let on_done = super::forget_instance(&params);
     Script {

@@ -2,8 +2,8 @@
 //!
 //! A guest that does not let go keeps the device. The point of no return is its removal.
 
-use super::steps::{PlugDevice, RemoveDevice, Way};
-use super::{Host, Params, VERSION, forget_claims, parts};
+use super::steps::{PlugDevice, Way};
+use super::{Host, Params, VERSION, forget_claims, parts, removals};
 use crate::host::Config;
 use crate::model::{ClaimState, OpKind};
 use crate::saga::{Script, Step};
@@ -18,11 +18,7 @@ pub fn script(host: &Host, params: Params) -> Script {
     }
     let point_of_no_return = (!params.keep_devices).then_some(steps.len());
     let on_done = if params.keep_devices { forget_claims(&params.devices) } else { Vec::new() };
-    if !params.keep_devices {
-        for (part, device) in parts(&params.devices) {
-            steps.push(Box::new(RemoveDevice::new(host, part, device)));
-        }
-    }
+    steps.extend(removals(host, &params));
     Script {
         point_of_no_return,
         on_done,

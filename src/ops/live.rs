@@ -1,29 +1,14 @@
-//! Live migration: the target books and makes devices, the source sends the guest to them while it runs, and then the target has
+//! Live migration: the target books and makes devices (`migrate::prepare`), the source sends the guest to them while it runs, and then the target has
 //! the instance and the source nothing of it.
 //!
 //! The daemons never call each other, and libvirt carries the guest: whoever moves the instance carries the documents. `leaves`
 //! tells the host that the instance is not on at the end from the other one.
 
-use super::steps::{AwayStill, MakeDevice, MoveGuest, OnUndo, Record, RemoveDevice, UndefineDomain};
-use super::{Host, Params, VERSION, forget_booking, forget_instance, in_guest, moved, parts, roles};
+use super::steps::{AwayStill, MoveGuest, Record, UndefineDomain};
+use super::{Host, Params, VERSION, forget_instance, in_guest, moved, removals, roles};
 use crate::model::{ClaimRole, ClaimState, OpKind};
 use crate::saga::{Script, Step};
 use crate::store::Change;
-
-/// Target: devices of the same kind are booked and made.
-pub fn prepare(host: &Host, params: Params) -> Script {
-    let mut steps: Vec<Box<dyn Step>> = Vec::new();
-    for (part, device) in parts(&params.devices) {
-        steps.push(Box::new(MakeDevice::new(host, part, device, OnUndo::Remove)));
-    }
-    steps.push(Box::new(Record::new(vec![moved(&params)])));
-    let on_failed = forget_booking(&params);
-    Script {
-        on_failed,
-        result: super::result_of(params, ClaimState::Ready),
-        ..Script::new(OpKind::LivePrepare, VERSION, steps)
-    }
-}
 
 /// Source: the guest goes. Target: it is here.
 pub fn commit(host: &Host, params: Params) -> Script {
@@ -40,11 +25,7 @@ fn send(host: &Host, params: Params) -> Script {
         Box::new(MoveGuest::new(host, &params)),
         Box::new(UndefineDomain::new(host, &params)),
     ];
-    if !params.keep_devices {
-        for (part, device) in parts(&params.devices) {
-            steps.push(Box::new(RemoveDevice::new(host, part, device)));
-        }
-    }
+    steps.extend(removals(host, &params));
     let on_done = forget_instance(&params);
     Script {
         point_of_no_return: Some(1),
@@ -66,11 +47,7 @@ fn arrive(params: Params) -> Script {
 /// undone by its own operation.
 pub fn rollback(host: &Host, params: Params) -> Script {
     let mut steps: Vec<Box<dyn Step>> = vec![Box::new(AwayStill::new(host, &params))];
-    if !params.keep_devices {
-        for (part, device) in parts(&params.devices) {
-            steps.push(Box::new(RemoveDevice::new(host, part, device)));
-        }
-    }
+    steps.extend(removals(host, &params));
     let on_done = forget_instance(&params);
     Script {
         point_of_no_return: Some(0),

@@ -4,10 +4,10 @@
 //! The daemons never call each other: whoever moves the instance carries the documents. `leaves` tells the host that the
 //! instance is not on at the end from the one that keeps it.
 
-use super::steps::{
-    DefineDomain, MakeDevice, OnOther, OnUndo, Record, RemoveDevice, StartDomain, StopDomain, UndefineDomain,
+use super::steps::{DefineDomain, OnOther, OnUndo, Record, StartDomain, StopDomain, UndefineDomain};
+use super::{
+    Host, Params, VERSION, forget_booking, forget_instance, in_guest, makings, moved, removals, roles,
 };
-use super::{Host, Params, VERSION, forget_booking, forget_instance, in_guest, moved, parts, roles};
 use crate::model::{ClaimRole, ClaimState, OpKind};
 use crate::saga::{Script, Step};
 
@@ -22,18 +22,16 @@ pub fn begin(host: &Host, params: Params) -> Script {
     }
 }
 
-/// Target: devices of the same kind are booked and made.
-pub fn prepare(host: &Host, params: Params) -> Script {
+/// Target: devices of the same kind are booked and made, for a guest that comes switched off or running.
+pub fn prepare(host: &Host, params: Params, op: OpKind) -> Script {
     let mut steps: Vec<Box<dyn Step>> = Vec::new();
-    for (part, device) in parts(&params.devices) {
-        steps.push(Box::new(MakeDevice::new(host, part, device, OnUndo::Remove)));
-    }
+    steps.extend(makings(host, &params.devices, OnUndo::Remove));
     steps.push(Box::new(Record::new(vec![moved(&params)])));
     let on_failed = forget_booking(&params);
     Script {
         on_failed,
         result: super::result_of(params, ClaimState::Ready),
-        ..Script::new(OpKind::MigratePrepare, VERSION, steps)
+        ..Script::new(op, VERSION, steps)
     }
 }
 
@@ -41,9 +39,7 @@ pub fn prepare(host: &Host, params: Params) -> Script {
 pub fn finish(host: &Host, params: Params) -> Script {
     let mut steps: Vec<Box<dyn Step>> = vec![Box::new(DefineDomain::new(host, &params))];
     if params.start {
-        for (part, device) in parts(&params.devices) {
-            steps.push(Box::new(MakeDevice::new(host, part, device, OnUndo::Keep)));
-        }
+        steps.extend(makings(host, &params.devices, OnUndo::Keep));
         steps.push(Box::new(StartDomain::unbooked(host, &params)));
     }
     let mut here = in_guest(&params.devices, params.start);
@@ -69,9 +65,7 @@ pub fn revert(host: &Host, params: Params) -> Script {
     }
     let mut steps: Vec<Box<dyn Step>> = Vec::new();
     if params.start {
-        for (part, device) in parts(&params.devices) {
-            steps.push(Box::new(MakeDevice::new(host, part, device, OnUndo::Keep)));
-        }
+        steps.extend(makings(host, &params.devices, OnUndo::Keep));
         steps.push(Box::new(StartDomain::new(host, &params)));
     }
     let back = roles(&params.devices, ClaimRole::Primary).chain([moved(&params)]).collect();
@@ -86,11 +80,7 @@ fn leave(host: &Host, params: Params, op: OpKind) -> Script {
         Box::new(StopDomain::new(host, &params, OnOther::PassBy)),
         Box::new(UndefineDomain::new(host, &params)),
     ];
-    if !params.keep_devices {
-        for (part, device) in parts(&params.devices) {
-            steps.push(Box::new(RemoveDevice::new(host, part, device)));
-        }
-    }
+    steps.extend(removals(host, &params));
     let on_done = forget_instance(&params);
     Script {
         point_of_no_return: Some(0),

@@ -39,8 +39,9 @@ use crate::model::{
     Claim, ClaimEvent, ClaimRole, ClaimState, ClaimView, Fault, FaultKind, InstanceUuid, Move, NewMdev,
     OpKind, ParentAddr, SagaRow,
 };
-use crate::saga::{Part, Script, StepError};
+use crate::saga::{Part, Script, Step, StepError};
 use crate::store::Change;
+use steps::{MakeDevice, OnUndo, RemoveDevice};
 
 /// Version of the lists of steps in this room.
 pub const VERSION: u32 = 1;
@@ -196,11 +197,10 @@ pub fn script(host: &Host, row: &SagaRow) -> Result<Script, Fault> {
         OpKind::ResizeConfirm => resize::confirm(host, params),
         OpKind::ResizeRevert => resize::revert(host, params),
         OpKind::MigrateBegin => migrate::begin(host, params),
-        OpKind::MigratePrepare => migrate::prepare(host, params),
+        OpKind::MigratePrepare | OpKind::LivePrepare => migrate::prepare(host, params, row.op),
         OpKind::MigrateFinish => migrate::finish(host, params),
         OpKind::MigrateConfirm => migrate::confirm(host, params),
         OpKind::MigrateRevert => migrate::revert(host, params),
-        OpKind::LivePrepare => live::prepare(host, params),
         OpKind::LiveCommit => live::commit(host, params),
         OpKind::LiveRollback => live::rollback(host, params),
         OpKind::Restore => restore::script(host, params),
@@ -268,6 +268,19 @@ fn forget_instance(params: &Params) -> Vec<Change> {
     let mut changes = if params.keep_devices { forget_claims(&params.devices) } else { Vec::new() };
     changes.push(Change::InstanceGone(params.instance));
     changes
+}
+
+/// The steps that take devices away, which only the operation's way forward has; none if they stay for reuse.
+fn removals(host: &Host, params: &Params) -> impl Iterator<Item = Box<dyn Step>> {
+    let devices = if params.keep_devices { &[][..] } else { &params.devices };
+    parts(devices).map(|(part, device)| -> Box<dyn Step> { Box::new(RemoveDevice::new(host, part, device)) })
+}
+
+/// The steps that make devices.
+fn makings(host: &Host, devices: &[DevicePlan], on_undo: OnUndo) -> impl Iterator<Item = Box<dyn Step>> {
+    parts(devices).map(move |(part, device)| -> Box<dyn Step> {
+        Box::new(MakeDevice::new(host, part, device, on_undo))
+    })
 }
 
 /// Devices with their place among the equal steps.

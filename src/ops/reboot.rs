@@ -1,17 +1,15 @@
 //! Reboot, the hard way: off and on again, with the same devices; one that is lost is made again. A reboot from inside the
 //! guest needs nothing of us.
 
-use super::steps::{MakeDevice, OnOther, OnUndo, StartDomain, StopDomain};
-use super::{Host, Params, VERSION, parts};
+use super::steps::{OnOther, OnUndo, StartDomain, StopDomain};
+use super::{Host, Params, VERSION, makings};
 use crate::model::{ClaimState, OpKind};
 use crate::saga::{Script, Step};
 
 /// The steps of a reboot.
 pub fn script(host: &Host, params: Params) -> Script {
     let mut steps: Vec<Box<dyn Step>> = vec![Box::new(StopDomain::new(host, &params, OnOther::Refuse))];
-    for (part, device) in parts(&params.devices) {
-        steps.push(Box::new(MakeDevice::new(host, part, device, OnUndo::Keep)));
-    }
+    steps.extend(makings(host, &params.devices, OnUndo::Keep));
     steps.push(Box::new(StartDomain::new(host, &params)));
     Script {
         result: super::result_of(params, ClaimState::InUse),

@@ -1,7 +1,7 @@
 //! Rescue: another definition, with the same devices, until the end of the rescue brings the old one back.
 
-use super::steps::{MakeDevice, OnUndo, Record, RedefineDomain, StartDomain, StopDomain};
-use super::{Host, Params, VERSION, moved, parts};
+use super::steps::{OnUndo, Record, RedefineDomain, StartDomain, StopDomain};
+use super::{Host, Params, VERSION, makings, moved};
 use crate::model::{ClaimState, OpKind};
 use crate::saga::{Script, Step};
 
@@ -26,9 +26,7 @@ pub(super) fn change_over(host: &Host, params: &Params) -> Vec<Box<dyn Step>> {
     let mut steps: Vec<Box<dyn Step>> =
         vec![Box::new(StopDomain::in_between(host, params)), Box::new(RedefineDomain::new(host, params))];
     if params.start {
-        for (part, device) in parts(&params.devices) {
-            steps.push(Box::new(MakeDevice::new(host, part, device, OnUndo::Keep)));
-        }
+        steps.extend(makings(host, &params.devices, OnUndo::Keep));
         steps.push(Box::new(StartDomain::new(host, params)));
     }
     steps.push(Box::new(Record::new(vec![moved(params)])));

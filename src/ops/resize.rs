@@ -3,8 +3,8 @@
 //! Between two operations the move is in the books, and both sides are booked. `devices` are those of the side that an
 //! operation works for, `others` those of the other side.
 
-use super::steps::{MakeDevice, OnUndo, Record, RedefineDomain, RemoveDevice, StartDomain, StopDomain};
-use super::{Host, Params, VERSION, forget_claims, forget_devices, in_guest, moved, parts, roles};
+use super::steps::{OnUndo, Record, RedefineDomain, RemoveDevice, StartDomain, StopDomain};
+use super::{Host, Params, VERSION, forget_claims, forget_devices, in_guest, makings, moved, parts, roles};
 use crate::model::{ClaimRole, ClaimState, OpKind};
 use crate::saga::{Script, Step};
 use crate::store::Change;
@@ -12,9 +12,7 @@ use crate::store::Change;
 /// The new devices are made; the guest goes on with the old ones.
 pub fn prepare(host: &Host, params: Params) -> Script {
     let mut steps: Vec<Box<dyn Step>> = Vec::new();
-    for (part, device) in parts(&params.devices) {
-        steps.push(Box::new(MakeDevice::new(host, part, device, OnUndo::Remove)));
-    }
+    steps.extend(makings(host, &params.devices, OnUndo::Remove));
     steps.push(Box::new(Record::new(vec![moved(&params)])));
     let on_failed = forget_devices(&params.devices);
     Script {
@@ -30,9 +28,7 @@ pub fn finish(host: &Host, params: Params) -> Script {
     let mut steps: Vec<Box<dyn Step>> =
         vec![Box::new(StopDomain::in_between(host, &old_side)), Box::new(RedefineDomain::new(host, &params))];
     if params.start {
-        for (part, device) in parts(&params.devices) {
-            steps.push(Box::new(MakeDevice::new(host, part, device, OnUndo::Keep)));
-        }
+        steps.extend(makings(host, &params.devices, OnUndo::Keep));
         steps.push(Box::new(StartDomain::unbooked(host, &params)));
     }
     steps.push(Box::new(Record::new(changed_over(&params))));
@@ -66,9 +62,7 @@ pub fn revert(host: &Host, params: Params) -> Script {
         steps.push(Box::new(StopDomain::in_between(host, &params.turned())));
         steps.push(Box::new(RedefineDomain::new(host, &params)));
         if params.start {
-            for (part, device) in parts(&params.devices) {
-                steps.push(Box::new(MakeDevice::new(host, part, device, OnUndo::Keep)));
-            }
+            steps.extend(makings(host, &params.devices, OnUndo::Keep));
             steps.push(Box::new(StartDomain::new(host, &params)));
         }
     }

@@ -2,17 +2,15 @@
 //!
 //! The point of no return is the running domain. Any failure before it undoes all, newest first.
 
-use super::steps::{DefineDomain, MakeDevice, OnUndo, StartDomain};
-use super::{Host, Params, VERSION, parts};
+use super::steps::{DefineDomain, OnUndo, StartDomain};
+use super::{Host, Params, VERSION, makings};
 use crate::model::{ClaimState, OpKind};
 use crate::saga::{Script, Step};
 
 /// The steps of a spawn.
 pub fn script(host: &Host, params: Params) -> Script {
     let mut steps: Vec<Box<dyn Step>> = Vec::new();
-    for (part, device) in parts(&params.devices) {
-        steps.push(Box::new(MakeDevice::new(host, part, device, OnUndo::Remove)));
-    }
+    steps.extend(makings(host, &params.devices, OnUndo::Remove));
     steps.push(Box::new(DefineDomain::new(host, &params)));
     steps.push(Box::new(StartDomain::new(host, &params)));
     let point_of_no_return = Some(steps.len() - 1);

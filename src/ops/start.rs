@@ -1,16 +1,14 @@
 //! Start: the same devices again; one that is lost is made again under its UUID on its parent.
 
-use super::steps::{MakeDevice, OnUndo, StartDomain};
-use super::{Host, Params, VERSION, parts};
+use super::steps::{OnUndo, StartDomain};
+use super::{Host, Params, VERSION, makings};
 use crate::model::{ClaimState, OpKind};
 use crate::saga::{Script, Step};
 
 /// The steps of a start.
 pub fn script(host: &Host, params: Params) -> Script {
     let mut steps: Vec<Box<dyn Step>> = Vec::new();
-    for (part, device) in parts(&params.devices) {
-        steps.push(Box::new(MakeDevice::new(host, part, device, OnUndo::Keep)));
-    }
+    steps.extend(makings(host, &params.devices, OnUndo::Keep));
     steps.push(Box::new(StartDomain::new(host, &params)));
 
     Script {

@@ -4,7 +4,7 @@
 use super::Service;
 use super::api::HookCall;
 use super::basis::Tries;
-use super::book::{Chosen, Draft};
+use super::book::{Chosen, Draft, Look};
 use super::observe::Observation;
 use crate::model::{ClaimRole, DomainOwner, Fault, FaultKind, InstanceUuid, MdevUuid};
 use crate::plan::held::Held;
@@ -41,7 +41,7 @@ impl Service {
     async fn choose_same(&self, held: &Held, draft: &Draft) -> Result<Chosen, Fault> {
         let seen = self.observe_on(&self.host.in_kernel()).await?;
         let whose = (draft.instance, draft.name.as_str(), held.host.as_str());
-        let mut chosen = self.land_on(&seen, whose, &held.devices, ClaimRole::Primary)?;
+        let mut chosen = self.land_on(&seen, Look::ForNamed, whose, (&held.devices, ClaimRole::Primary))?;
         keep_uuids(&mut chosen, held, &seen);
         Ok(chosen)
     }

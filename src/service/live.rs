@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use super::Service;
 use super::api::{Accepted, Change, LiveCheckView, LiveLanding, LiveOptions, OperateWith};
-use super::book::Chosen;
+use super::book::{Chosen, Look};
 use super::lifecycle::Subject;
 use crate::host::{Passage, Whereabouts};
 use crate::model::{
@@ -101,7 +101,7 @@ impl Service {
         let document = Handover::parse(text)?;
         self.same_lock(&document.name, &document.host, document.lock.as_ref())?;
         self.check_domain(&document).await?;
-        let chosen = self.land(&document).await?;
+        let chosen = self.land(&document, Look::Only).await?;
         let side = self.check_live(&document, &chosen).await?;
         let landing = |(there, here): (&Traveller, &Claim)| LiveLanding {
             source: there.uuid,

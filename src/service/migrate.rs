@@ -5,7 +5,7 @@ use serde_json::json;
 use super::Service;
 use super::api::{Accepted, OperateWith, PrepareRequest};
 use super::basis::Tries;
-use super::book::{Chosen, Draft, digest_of};
+use super::book::{Chosen, Draft, Look, digest_of};
 use super::definitions::console_of;
 use super::lifecycle::Subject;
 use super::observe::Observation;
@@ -160,7 +160,7 @@ impl Service {
     /// Devices of the same identities; of another flavor, or by the flavor alone, where that was asked for.
     async fn choose_arrival(&self, document: &Handover, request: &PrepareRequest) -> Result<Chosen, Fault> {
         if request.flavor.is_none() && !request.allow_type_change {
-            return self.land(document).await;
+            return self.land(document, Look::AndLearn).await;
         }
         let flavor = request.flavor.as_ref().or(document.flavor.as_ref()).ok_or_else(|| {
             let text = format!("the flavor of {:?} is not known; give one with --flavor", document.name);
@@ -179,23 +179,25 @@ impl Service {
         Ok(chosen)
     }
 
-    pub(super) async fn land(&self, document: &Handover) -> Result<Chosen, Fault> {
+    pub(super) async fn land(&self, document: &Handover, look: Look) -> Result<Chosen, Fault> {
         let seen = self.observe().await?;
         let whose = (document.instance, document.name.as_str(), document.host.as_str());
-        self.land_on(&seen, whose, &document.devices, ClaimRole::Incoming)
+        self.land_on(&seen, look, whose, (&document.devices, ClaimRole::Incoming))
     }
 
     /// Devices of the same identities, on what was seen.
     pub(super) fn land_on(
         &self,
         seen: &Observation,
+        look: Look,
         (instance, name, host): (InstanceUuid, &str, &str),
-        devices: &[Traveller],
-        role: ClaimRole,
+        (devices, role): (&[Traveller], ClaimRole),
     ) -> Result<Chosen, Fault> {
         let settings = self.settings.now();
         let picture = seen.picture(&settings);
-        self.learn(seen, &settings, &picture)?;
+        if look != Look::Only {
+            self.learn(seen, &settings, &picture)?;
+        }
         let moving: Vec<Moving> =
             devices.iter().map(|d| Moving { uuid: d.uuid, identity: d.identity.clone() }).collect();
         let landed = landings(&moving, &picture.capacity, &picture.resolution).map_err(|err| {
