@@ -142,7 +142,7 @@ fn there_is_no_way_back_behind_these_steps() {
         "destroy.stop_domain",
         "detach.remove_device.0",
         "live-commit.move_guest",
-        "live-rollback.away_still",
+        "live-rollback.remove_device.0",
         "migrate-confirm.stop_domain",
         "migrate-revert.stop_domain",
         "release.remove_device.0",

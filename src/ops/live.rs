@@ -48,9 +48,11 @@ fn arrive(params: Params) -> Script {
 pub fn rollback(host: &Host, params: Params) -> Script {
     let mut steps: Vec<Box<dyn Step>> = vec![Box::new(AwayStill::new(host, &params))];
     steps.extend(removals(host, &params));
+    // Until the first device is gone the guest may still come.
+    let point_of_no_return = (steps.len() > 1).then_some(1);
     let on_done = forget_instance(&params);
     Script {
-        point_of_no_return: Some(0),
+        point_of_no_return,
         on_done,
         result: super::result_of(params, ClaimState::Releasing),
         ..Script::new(OpKind::LiveRollback, VERSION, steps)

@@ -136,8 +136,7 @@ impl Case {
     /// What its point of no return brings about is so before it begins: the guest is off already.
     pub fn is_off_at_return(&self) -> bool {
         let prepared = self.op == OpKind::MigrateRevert && self.given == Given::Prepared;
-        let away = self.op == OpKind::LiveRollback;
-        prepared || away || (self.op == OpKind::MigrateConfirm && !self.is_target())
+        prepared || (self.op == OpKind::MigrateConfirm && !self.is_target())
     }
 
     fn books_devices(&self) -> bool {

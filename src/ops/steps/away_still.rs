@@ -3,11 +3,10 @@
 use async_trait::async_trait;
 use serde_json::Value;
 
-use super::{claims, find_domain};
-use crate::model::{ClaimEvent, Fault, FaultKind};
+use super::find_domain;
+use crate::model::{Fault, FaultKind};
 use crate::ops::{Found, Host, Params};
 use crate::saga::{Seen, Step, StepError};
-use crate::store::Change;
 
 /// See the head of the file.
 #[derive(Debug)]
@@ -48,9 +47,5 @@ impl Step for AwayStill {
 
     async fn undo(&self, _out: Option<&Value>) -> Result<(), StepError> {
         Ok(())
-    }
-
-    fn done_changes(&self, _out: &Value) -> Vec<Change> {
-        claims(&self.params.devices, ClaimEvent::Release)
     }
 }

@@ -1,17 +1,19 @@
 #!/bin/bash
-# populate.sh BASE.tar KEY WORK SIZE - from a plain root to WORK/out/{vm.img,vmlinuz,initrd}. Runs as root of the
-# root's files (see as_root in image.sh); needs no loop device.
+# populate.sh BASE.tar MODULAR.tar KEY WORK SIZE - from a plain root to WORK/out/{vm.img,vmlinuz,initrd}. Runs as root of the
+# root's files (see as_root in image.sh); needs no loop device. MODULAR.tar may be an empty word.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
 base=$1
-key=$2
-work=$3
-size=$4
+modular=$2
+key=$3
+work=$4
+size=$5
 root=$work/root
 
 mkdir -p "$root" "$work/out"
 tar -xf "$base" -C "$root" --numeric-owner --exclude='./dev/*'
+[ -z "$modular" ] || tar -xf "$modular" -C "$root" --no-same-owner
 
 # --- files of the rig
 cp -r "$here/guest/." "$root/"
