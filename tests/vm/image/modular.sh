@@ -17,6 +17,8 @@ trap 'rm -rf "$work"' EXIT
 # Runs in the new root. The source is checked by apt against the archive's signed index; everything that neither daemon needs is
 # left out, and what is left is not optimised, for it is the drivers that work.
 cat >"$work/build" <<'END'
+exec 3>&2 >/root/log 2>&1
+trap '[ $? = 0 ] || tail -n 50 /root/log >&3' EXIT
 cd /root
 apt-get source --print-uris libvirt | tr -d "'" | while read -r uri file _ hash; do
 	case $file in *.orig.tar.xz) /usr/lib/apt/apt-helper download-file "$uri" libvirt.tar.xz "$hash" ;; esac

@@ -13,7 +13,7 @@ root=$work/root
 
 mkdir -p "$root" "$work/out"
 tar -xf "$base" -C "$root" --numeric-owner --exclude='./dev/*'
-[ -z "$modular" ] || tar -xf "$modular" -C "$root" --no-same-owner
+[ -z "$modular" ] || tar -xf "$modular" -C "$root" --strip-components=1 --no-same-owner
 
 # --- files of the rig
 cp -r "$here/guest/." "$root/"
