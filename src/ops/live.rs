@@ -1,5 +1,5 @@
-//! Live migration: the target books and makes devices (`migrate::prepare`), the source sends the guest to them while it runs, and then the target has
-//! the instance and the source nothing of it.
+//! Live migration: the target books and makes devices (`migrate::prepare`), the source sends the guest to them while it runs, and
+//! then the target has the instance and the source nothing of it.
 //!
 //! The daemons never call each other, and libvirt carries the guest: whoever moves the instance carries the documents. `leaves`
 //! tells the host that the instance is not on at the end from the other one.

@@ -18,6 +18,8 @@ use crate::ops::{Found, Marks, Params, host_fault};
 const SETTLED: Duration = Duration::from_secs(1);
 /// How often it is looked at without an event; libvirtd writes a line into its log each time.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
+/// How soon an end that failed is tried again: each time is one more operation in the journal.
+const TRY_AGAIN: Duration = Duration::from_secs(120);
 
 impl Service {
     /// The guest is here, or is not.
@@ -100,18 +102,22 @@ impl Service {
         books.instance(instance).map(|i| i.created_usec)
     }
 
-    /// Begins the end, waits for it, and says when to look whether it was one.
+    /// Begins the end, waits for it, and says when to look again if it was none.
     async fn end_wait(&self, instance: InstanceUuid, op: OpKind) -> Instant {
         let changes = self.changes.subscribe();
-        match self.book_operation(Operate::plain(op, &instance.to_string(), None)).await {
-            Ok(accepted) => {
-                if let Err(fault) = self.outcome(accepted.job, changes).await {
-                    tracing::error!(%instance, "{op} of a guest that was to come: {fault}");
-                }
+        let ended = match self.book_operation(Operate::plain(op, &instance.to_string(), None)).await {
+            Ok(accepted) => self.outcome(accepted.job, changes).await,
+            Err(fault) => Err(fault),
+        };
+        let pause = match &ended {
+            Ok(()) => SETTLED,
+            Err(fault) if fault.kind == FaultKind::InstanceBusy => SETTLED,
+            Err(fault) => {
+                tracing::error!(%instance, "{op} of a guest that was to come: {fault}");
+                TRY_AGAIN
             }
-            Err(fault) => tracing::debug!(%instance, "{op} of a guest that was to come: {fault}"),
-        }
-        Instant::now() + SETTLED
+        };
+        Instant::now() + pause
     }
 
     /// How long a guest may still be waited for.

@@ -32,6 +32,10 @@ async fn document(source: &World) -> String {
     source.service().live_check_source("web-01").await.unwrap()
 }
 
+fn refusing(call: Call) -> FailRule {
+    FailRule { call, parent: None, instance: None, nth: 1, times: 1, kind: FailKind::Refused }
+}
+
 fn coming(document: &str) -> PrepareRequest {
     PrepareRequest { live: true, ..arriving(document) }
 }
@@ -179,14 +183,7 @@ async fn a_guest_that_cannot_be_sent_stays_and_the_target_gives_everything_back(
     source.spawn("web-01", ONE).await;
     let (before, nothing) = (picture(&source).await, target.scan().await);
     let commit = prepared(&source, &target).await;
-    source.sim.faults().fail(FailRule {
-        call: Call::Migrate,
-        parent: None,
-        instance: None,
-        nth: 1,
-        times: 1,
-        kind: FailKind::Refused,
-    });
+    source.sim.faults().fail(refusing(Call::Migrate));
     let why = source.fails(commit, FaultKind::HostRefused).await;
     assert!(why.contains("migrate domain \"web-01\" to gpu-02"), "{why}");
     assert_eq!(picture(&source).await, before);
@@ -204,14 +201,7 @@ async fn a_guest_that_has_gone_is_gone_whatever_the_answer() {
         let nothing = source.scan().await;
         source.spawn("web-01", ONE).await;
         let commit = prepared(&source, &target).await;
-        source.sim.faults().fail(FailRule {
-            call: Call::Migrate,
-            parent: None,
-            instance: None,
-            nth: 1,
-            times: 1,
-            kind,
-        });
+        source.sim.faults().fail(FailRule { kind, ..refusing(Call::Migrate) });
         source.operate(commit).await;
         source.assert_untouched(&nothing).await;
         target.go(OpKind::LiveCommit, "web-01").await;
@@ -282,6 +272,28 @@ async fn who_comes_again_is_waited_for_anew() {
     tokio::time::sleep(Duration::from_secs(101)).await;
     target.until_at_home("web-01").await;
     target.assert_untouched(&nothing).await;
+}
+
+/// A device that cannot be taken away is not tried again all the time.
+#[tokio::test(start_paused = true)]
+async fn a_rollback_that_fails_is_tried_again_later() {
+    let (source, _) = two_hosts().await;
+    let target = World::acting("gpu-02", &scenario("two-m60.xml"), &scenario("two-m60.toml")).await;
+    let nothing = target.scan().await;
+    source.spawn("web-01", ONE).await;
+    let _ = prepared(&source, &target).await;
+    target.sim.faults().fail(FailRule { times: 0, ..refusing(Call::Remove) });
+    let rollbacks = async || {
+        let jobs = target.service().jobs().await.unwrap();
+        jobs.iter().filter(|job| job.op == OpKind::LiveRollback).count()
+    };
+    tokio::time::sleep(Duration::from_secs(400)).await;
+    assert_eq!((rollbacks().await, target.booked("web-01").len()), (1, 1));
+    target.sim.heal();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    target.until_at_home("web-01").await;
+    target.assert_untouched(&nothing).await;
+    assert_eq!(rollbacks().await, 2);
 }
 
 /// While a guest is sent its instance is on its way; a second command finds that.

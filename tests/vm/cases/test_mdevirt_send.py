@@ -168,7 +168,8 @@ def test_reverted_on_the_way(one, two):
     kernel, initrd = one.run("ls /boot/vmlinuz-* /boot/initrd.img-*").split()[::-1]
     one.daemon.spawn(domain_xml("web-01", migratable=True, memory_mib=256, kernel=(kernel, initrd)))
     (device,) = one.gpus.mdevs()
-    in_background(one, f"{migrate('web-01', two)} --bandwidth 1")
+    before = one.run("virsh migrate-getmaxdowntime web-01")
+    in_background(one, f"{migrate('web-01', two)} --bandwidth 1 --downtime 5000")
 
     def sending():
         steps = [job["step"] for job in one.daemon.json("job list") if job["op"] == "live-commit"]
@@ -178,3 +179,4 @@ def test_reverted_on_the_way(one, two):
     one.daemon.ctl("revert web-01")
     until_lives_on(one, two)
     assert one.gpus.mdevs() == [device]
+    assert one.run("virsh migrate-getmaxdowntime web-01") == before != "Maximum downtime: 5000"
