@@ -16,7 +16,6 @@ mdev_class = "CUSTOM_M60"
 mdev_class = "CUSTOM_A2"
 """
 
-TEMPLATES = "/etc/mdevirt/xml-templates"
 PORTS = "<controller type='pci' index='0' model='pcie-root'/>" + "<controller type='pci' model='pcie-root-port'/>" * 3
 
 
@@ -29,8 +28,8 @@ def live_mdevs(vm, name="web-01", options=""):
     return [uuid for uuid in vm.gpus.mdevs() if f"uuid='{uuid}'" in xml]
 
 
-def spawned(vm, xml=None, flavor="resources:CUSTOM_M60=1"):
-    vm.daemon.fresh(CONFIG)
+def spawned(vm, xml=None, flavor="resources:CUSTOM_M60=1", **more):
+    vm.daemon.fresh(CONFIG, **more)
     return vm.daemon.spawn(xml or domain_xml("web-01"), flavor)["devices"][0]["uuid"]
 
 
@@ -68,24 +67,16 @@ def test_resize_to_nothing_and_back_to_something(vm):
 
 def test_suspend_keeps_a_device_that_can_be_saved(vm):
     # The operator's own template gives the device an alias, by which the domain allows it to migrate.
-    vm.run(f"mkdir -p {TEMPLATES}")
-    template = vm.read("/usr/share/mdevirt/xml-templates/hostdev-mdev.xml")
-    vm.write(f"{TEMPLATES}/hostdev-mdev.xml", template.replace("</source>", "</source>\n  <alias name='ua-mdev0'/>"))
-    try:
-        xml = domain_xml("web-01", mdevs=["00000000-0000-4000-8000-000000000000"], migratable=True)
-        head, rest = xml.split("    <hostdev", 1)
-        uuid = spawned(vm, head + rest.split("</hostdev>\n", 1)[1])
-        vm.daemon.ctl("suspend web-01")
-        assert vm.run("virsh domstate web-01").strip() == "shut off"
-        assert "yes" in vm.run("virsh dominfo web-01 | grep 'Managed save'")
-        assert [(c["uuid"], c["state"]) for c in claims(vm)] == [(uuid, "parked")]
-        assert vm.gpus.mdevs() == [uuid]
-        vm.daemon.ctl("resume web-01")
-        assert vm.run("virsh domstate web-01").strip() == "running"
-        assert live_mdevs(vm) == [uuid]
-        assert [c["state"] for c in claims(vm)] == ["in-use"]
-    finally:
-        vm.run(f"rm -rf {TEMPLATES}")
+    uuid = spawned(vm, domain_xml("web-01", migratable=True), hostdev_extra="<alias name='ua-mdev0'/>")
+    vm.daemon.ctl("suspend web-01")
+    assert vm.run("virsh domstate web-01").strip() == "shut off"
+    assert "yes" in vm.run("virsh dominfo web-01 | grep 'Managed save'")
+    assert [(c["uuid"], c["state"]) for c in claims(vm)] == [(uuid, "parked")]
+    assert vm.gpus.mdevs() == [uuid]
+    vm.daemon.ctl("resume web-01")
+    assert vm.run("virsh domstate web-01").strip() == "running"
+    assert live_mdevs(vm) == [uuid]
+    assert [c["state"] for c in claims(vm)] == ["in-use"]
 
 
 # QEMU 7.2 speaks the first VFIO migration protocol, which the kernel has not had since 5.18: nothing can be saved there.
