@@ -65,8 +65,9 @@ class Qemu:
             "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "qemu64", "-smp", "2", "-m", str(MEMORY_MIB),
             "-uuid", uuid,
             "-kernel", str(image / "vmlinuz"), "-initrd", str(image / "initrd"),
-            "-append", "root=/dev/vda rw console=ttyS0 quiet mitigations=off transparent_hugepage=never systemd.ssh_auto=no "
+            "-append", "root=/dev/vda rw console=ttyS0 quiet mitigations=off transparent_hugepage=never tsc=reliable systemd.ssh_auto=no "
             f"systemd.hostname={hostname}",
+            # The TSC is the emulator's one clock; a kernel that doubts it reads an emulated timer for each look at the time.
             # Unsafe is what the host may lose; should QEMU alone be killed, what the guest has flushed is in the file.
             "-drive", f"file={disk},if=none,id=root,format=qcow2,cache=unsafe",
             "-device", "virtio-blk-pci,drive=root",
