@@ -160,3 +160,26 @@ async fn what_is_under_way_is_waited_for() {
     again.unwrap();
     assert_eq!(pictures(&a, &b).await, only("", RUNS));
 }
+
+/// Two commands take back at once what the target has made: the one that sent, and the one that called it back. Whichever is
+/// first, both are told the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn given_up_by_two_at_once() {
+    let (a, b) = (Site::spawned().await, Site::new().await);
+    let point = "live-rollback.away_still.before_effect";
+    b.world.points.arm(point, Action::Pause, Some(1));
+    a.world.sim.hold_guests(true);
+    let sent = migrate(&a, &b);
+    let called_back = async {
+        a.world.sim.guest_held().await;
+        let release = async {
+            b.world.points.reached(point).await;
+            b.world.points.release(point);
+        };
+        tokio::join!(a.ctl(&["revert", "web-01"]), release).0
+    };
+    let (sent, called_back) = tokio::join!(sent, called_back);
+    assert!(sent.unwrap_err().contains("the instance is as it was"));
+    assert!(called_back.unwrap().contains("live migration reverted"));
+    assert_eq!(pictures(&a, &b).await, only(RUNS, ""));
+}

@@ -135,12 +135,23 @@ async fn settle(there: &Side<'_>, uuid: InstanceUuid) -> Result<(), Fault> {
     }
 }
 
-/// Takes back what the target has made, if it has made something.
+/// Takes back what the target has made, if it has made something. Another command, or the target itself, may be at that, too.
 async fn give_up(there: &Side<'_>, uuid: InstanceUuid) -> Result<(), Fault> {
-    match there.find(&uuid.to_string()).await? {
-        Some(view) if moving(&view) == EXPECTED => there.plain(OpKind::LiveRollback, uuid).await,
-        Some(_) | None => Ok(()),
+    let deadline = Instant::now() + there.session.patience();
+    loop {
+        match there.find(&uuid.to_string()).await? {
+            Some(view) if moving(&view) == EXPECTED => {}
+            Some(_) | None => return Ok(()),
+        }
+        match there.plain(OpKind::LiveRollback, uuid).await {
+            Err(fault) if is_outrun(&fault) && Instant::now() < deadline => sleep(LOOK_AGAIN).await,
+            outcome => return outcome,
+        }
     }
+}
+
+fn is_outrun(fault: &Fault) -> bool {
+    matches!(fault.kind, FaultKind::InstanceBusy | FaultKind::NoSuchInstance)
 }
 
 /// Breaks off a sending that is under way, and then takes back what the target has made.
