@@ -185,14 +185,7 @@ async fn interrupted(a: &Site, b: &Site, operations: u32) {
     a.world.done(a.world.service().operate(begin).await).await;
     if operations >= 2 {
         let document = a.world.service().export_instance("web-01").await.unwrap();
-        let request = PrepareRequest {
-            document,
-            flavor: None,
-            allow_type_change: false,
-            evacuate: false,
-            live: false,
-            operation_id: None,
-        };
+        let request = PrepareRequest { document, ..PrepareRequest::default() };
         b.world.done(b.world.service().migrate_prepare(request).await).await;
     }
     if operations >= 3 {
@@ -232,11 +225,7 @@ async fn evacuated_and_forgotten() {
     a.ctl(&["instance", "export", "web-01", "--output", document]).await.unwrap();
     let refused = b.world.service().migrate_prepare(mdevirt::service::api::PrepareRequest {
         document: std::fs::read_to_string(document).unwrap(),
-        flavor: None,
-        allow_type_change: false,
-        evacuate: false,
-        live: false,
-        operation_id: None,
+        ..mdevirt::service::api::PrepareRequest::default()
     });
     assert!(refused.await.unwrap_err().message.contains("the guest may still run"));
     b.ctl(&["evacuate", document]).await.unwrap();

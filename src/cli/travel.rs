@@ -191,9 +191,7 @@ async fn arrive(
             document: here.session.client().export_instance(&instance).await?,
             flavor: args.flavor.clone(),
             allow_type_change: args.allow_type_change,
-            evacuate: false,
-            live: false,
-            operation_id: None,
+            ..PrepareRequest::default()
         };
         there.prepare(&request).await?;
     }
@@ -328,11 +326,9 @@ pub(super) async fn evacuate(here: &Side<'_>, args: &EvacuateArgs, output: Outpu
     if here.find(&uuid.to_string()).await?.is_none() {
         let request = PrepareRequest {
             document,
-            flavor: None,
             allow_type_change: args.allow_type_change,
             evacuate: true,
-            live: false,
-            operation_id: None,
+            ..PrepareRequest::default()
         };
         here.prepare(&request).await?;
     }

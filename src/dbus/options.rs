@@ -100,8 +100,8 @@ pub fn prepare_request(record: &Record) -> Result<PrepareRequest, Fault> {
         flavor: options.text("flavor")?,
         allow_type_change: options.switch("allow_type_change")?,
         evacuate: options.switch("evacuate")?,
-        live: false,
         operation_id: options.operation_id()?,
+        ..PrepareRequest::default()
     })
 }
 
@@ -113,11 +113,9 @@ pub fn live_prepare_request(record: &Record) -> Result<PrepareRequest, Fault> {
     let mut options = Options::read(record, &["document", "operation_id"])?;
     Ok(PrepareRequest {
         document: options.required("document")?,
-        flavor: None,
-        allow_type_change: false,
-        evacuate: false,
         live: true,
         operation_id: options.operation_id()?,
+        ..PrepareRequest::default()
     })
 }
 

@@ -187,11 +187,7 @@ pub trait Hypervisor: Send + Sync + Debug {
 
     /// Where a guest is that goes or went.
     async fn whereabouts(&self, uuid: InstanceUuid) -> Result<Whereabouts, HostError> {
-        Ok(match self.domain(uuid).await? {
-            None => Whereabouts::Absent,
-            Some(domain) if domain.running => Whereabouts::Here,
-            Some(_) => Whereabouts::Off { moved: false },
-        })
+        Ok(Whereabouts::at_rest(self.domain(uuid).await?.as_ref()))
     }
 
     /// What runs the guests of this host.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Domain;
 use crate::model::MdevUuid;
 
 /// How a guest goes. Its domain has the target's devices there, each at the same place in the guest.
@@ -34,6 +35,17 @@ pub enum Whereabouts {
     /// It is stopped for the last part of such a way, and the hypervisor is at nothing with it. Where it came from that is in
     /// doubt: it may run on the target. Where it goes to it does not run yet.
     Held,
+}
+
+impl Whereabouts {
+    /// Of a guest that the hypervisor is at nothing with.
+    pub fn at_rest(domain: Option<&Domain>) -> Self {
+        match domain {
+            None => Self::Absent,
+            Some(domain) if domain.running => Self::Here,
+            Some(_) => Self::Off { moved: false },
+        }
+    }
 }
 
 /// How much of a guest was sent.

@@ -42,7 +42,7 @@ impl Service {
         if self.store.live_saga(instance.uuid)?.is_some() {
             return Ok(());
         }
-        if books.move_of(instance.uuid).is_some_and(|m| m.kind == MoveKind::Out) {
+        if books.move_of(instance.uuid).is_some_and(|m| m.kind.leaves()) {
             let text = format!(
                 "instance {:?} is on its way to another host, and may run there; confirm or revert its migration first",
                 instance.name

@@ -110,14 +110,7 @@ fn arrival(pair: &Pair, from: usize, vm: usize, evacuate: bool) -> Option<Prepar
 }
 
 fn arriving(document: String, evacuate: bool) -> PrepareRequest {
-    PrepareRequest {
-        document,
-        flavor: None,
-        allow_type_change: false,
-        evacuate,
-        live: false,
-        operation_id: None,
-    }
+    PrepareRequest { document, evacuate, ..PrepareRequest::default() }
 }
 
 /// The next step of a live migration: prepared on the other host, sent, taken there.

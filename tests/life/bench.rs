@@ -107,14 +107,7 @@ pub async fn begin(source: &World, name: &str) -> String {
 
 /// A document as a target takes it.
 pub fn arriving(document: &str) -> PrepareRequest {
-    PrepareRequest {
-        document: document.to_owned(),
-        flavor: None,
-        allow_type_change: false,
-        evacuate: false,
-        live: false,
-        operation_id: None,
-    }
+    PrepareRequest { document: document.to_owned(), ..PrepareRequest::default() }
 }
 
 impl World {

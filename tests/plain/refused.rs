@@ -2,7 +2,7 @@
 
 use mdevirt::host::Hypervisor;
 use mdevirt::host::sim::{Call, Change, FailKind, FailRule, ForeignMdev};
-use mdevirt::model::{FaultKind, OpKind};
+use mdevirt::model::{FaultKind, OpKind, SagaState};
 use mdevirt::service::api::{Operate, UseCases};
 
 use crate::bench::{ONE, TWO, device, prepare, vm, xml};
@@ -97,6 +97,24 @@ async fn a_guest_that_is_on_its_way_does_not_run_in_two_places() {
     let revert = Operate::plain(OpKind::MigrateRevert, "web-01", None);
     world.done(world.service().operate(revert).await).await;
     prepare(&world, 0, &xml).await.unwrap();
+}
+
+/// It was sent while it ran, and not everything of it could be given back here.
+#[tokio::test]
+async fn a_guest_that_has_gone_does_not_run_here_again() {
+    let world = World::new("two-m60").await;
+    let spawned = world.spawn("web-01", ONE).await;
+    let xml = world.sim.definition(spawned.instance).await.unwrap().unwrap();
+    let claims: Vec<_> = world.service().store.books().claims_of(spawned.instance).cloned().collect();
+    world.make_beside(&claims).await;
+    let with = world.send_beside(&claims);
+    let refused = FailKind::Refused;
+    let rule = FailRule { call: Call::Remove, parent: None, instance: None, nth: 1, times: 0, kind: refused };
+    world.sim.faults().fail(rule);
+    let commit = Operate { with, ..Operate::plain(OpKind::LiveCommit, "web-01", None) };
+    let job = world.ended(world.service().operate(commit).await.unwrap().job).await;
+    assert_eq!(job.state, SagaState::Stuck, "{:?}", job.result);
+    assert_eq!(prepare(&world, 0, &xml).await.unwrap_err().kind, FaultKind::InstanceBusy);
 }
 
 #[tokio::test]

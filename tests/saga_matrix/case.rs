@@ -8,11 +8,11 @@ use mdevirt::host::Hypervisor;
 use mdevirt::host::sim::Change;
 use mdevirt::model::{Claim, ClaimEvent, DisplayWish, DomainOwner, Fault, InstanceUuid, MoveKind, OpKind};
 use mdevirt::service::api::{
-    Accepted, ClaimRequest, LiveOptions, Operate, OperateWith, PrepareRequest, SpawnRequest, UseCases,
+    Accepted, ClaimRequest, Operate, OperateWith, PrepareRequest, SpawnRequest, UseCases,
 };
 use mdevirt::store;
 
-use crate::world::{World, domain_xml, scenario, there_of};
+use crate::world::{World, domain_xml, scenario};
 
 /// The instance of every run.
 pub const VM: &str = "vm";
@@ -96,7 +96,7 @@ impl Case {
             OpKind::MigratePrepare | OpKind::LivePrepare => {
                 return service.migrate_prepare(self.arrival().await).await;
             }
-            OpKind::LiveCommit if !self.is_target() => sending(world),
+            OpKind::LiveCommit if !self.is_target() => world.send_beside(&claims(world)),
             OpKind::Attach | OpKind::ResizePrepare => self.flavor(),
             OpKind::Rescue | OpKind::Rebuild => repair(),
             OpKind::Detach => OperateWith { device: Some(claims(world)[0].uuid), ..OperateWith::default() },
@@ -197,14 +197,7 @@ impl Case {
 
     async fn arrival(&self) -> PrepareRequest {
         let document = self.document().await;
-        PrepareRequest {
-            document,
-            flavor: None,
-            allow_type_change: false,
-            evacuate: false,
-            live: self.is_live(),
-            operation_id: None,
-        }
+        PrepareRequest { document, live: self.is_live(), ..PrepareRequest::default() }
     }
 
     /// What another host hands out of such an instance, once for all runs of this program.
@@ -261,18 +254,6 @@ impl Case {
     fn flavor(&self) -> OperateWith {
         OperateWith { flavor: Some(flavor(self.to)), ..OperateWith::default() }
     }
-}
-
-/// The guest goes to the host beside.
-fn sending(world: &World) -> OperateWith {
-    let pair = |c: &Claim| serde_json::json!({ "source": c.uuid, "target": there_of(c.uuid) });
-    let pairs: Vec<_> = claims(world).iter().map(pair).collect();
-    let live = LiveOptions {
-        document: Some(serde_json::json!({ "host": "h2", "pairs": pairs }).to_string()),
-        uri: world.beside.get().map(|there| there.address()),
-        ..LiveOptions::default()
-    };
-    OperateWith { live, ..OperateWith::default() }
 }
 
 /// An operation that has to succeed.

@@ -80,14 +80,7 @@ async fn what_does_not_fit_has_its_exit_code_and_touches_nothing() {
 /// The first calls of a live migration, as the program gives them.
 async fn interrupted(a: &Site, b: &Site, calls: u32) {
     let document = a.world.service().live_check_source("web-01").await.unwrap();
-    let request = PrepareRequest {
-        document,
-        flavor: None,
-        allow_type_change: false,
-        evacuate: false,
-        live: true,
-        operation_id: None,
-    };
+    let request = PrepareRequest { document, live: true, ..PrepareRequest::default() };
     let job = b.world.done(b.world.service().migrate_prepare(request).await).await;
     if calls >= 2 {
         let live = LiveOptions {

@@ -20,7 +20,7 @@ use mdevirt::model::{
 };
 use mdevirt::ops::{CardLocks, Host};
 use mdevirt::saga::{FailPoints, Runner, Stop, Wake};
-use mdevirt::service::api::{Accepted, Change, SpawnRequest, UseCases};
+use mdevirt::service::api::{Accepted, Change, LiveOptions, OperateWith, SpawnRequest, UseCases};
 use mdevirt::service::{Parts, Service, SettingsCell};
 use mdevirt::store::Store;
 use mdevirt::xml::render::Templates;
@@ -213,6 +213,18 @@ impl World {
             there.create(&NewMdev { uuid, parent, type_id, device_api: claim.device_api }).await.unwrap();
         }
         assert!(self.beside.set(there).is_ok(), "one host beside another");
+    }
+
+    /// How the guest of these claims is sent to it.
+    pub fn send_beside(&self, claims: &[Claim]) -> OperateWith {
+        let pair = |c: &Claim| serde_json::json!({ "source": c.uuid, "target": there_of(c.uuid) });
+        let pairs: Vec<_> = claims.iter().map(pair).collect();
+        let live = LiveOptions {
+            document: Some(serde_json::json!({ "host": "h2", "pairs": pairs }).to_string()),
+            uri: self.beside.get().map(|there| there.address()),
+            ..LiveOptions::default()
+        };
+        OperateWith { live, ..OperateWith::default() }
     }
 
     /// What the hardware shows.

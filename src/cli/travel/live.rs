@@ -68,14 +68,7 @@ async fn send(
     // What an earlier command has left there was made for the guest as it was then.
     give_up(there, uuid).await?;
     there.session.client().live_check_target(&document).await?;
-    let request = PrepareRequest {
-        document,
-        flavor: None,
-        allow_type_change: false,
-        evacuate: false,
-        live: true,
-        operation_id: None,
-    };
+    let request = PrepareRequest { document, live: true, ..PrepareRequest::default() };
     let prepared = there.prepare(&request).await?;
     let pairs = prepared.result.and_then(|result| result.get("document").map(ToString::to_string));
     let live = LiveOptions {

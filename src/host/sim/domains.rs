@@ -104,11 +104,7 @@ impl Hypervisor for SimHost {
             if self.is_under_way(uuid) {
                 return Ok(Whereabouts::UnderWay(Sent { bytes: 1 << 20, left: 3 << 20 }));
             }
-            Ok(match self.base_domains.domain(uuid).await? {
-                None => Whereabouts::Absent,
-                Some(domain) if domain.running => Whereabouts::Here,
-                Some(_) => Whereabouts::Off { moved: false },
-            })
+            Ok(Whereabouts::at_rest(self.base_domains.domain(uuid).await?.as_ref()))
         };
         self.call(site(Call::Domains, Some(uuid), "looking for"), look).await
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::model::{MdevUuid, ParentAddr, TypeId, Versions};
 
 /// `MigratePrepare`: the document of the source, carried to the target.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct PrepareRequest {
     /// What `InstanceExport` gives once the migration has begun.
     pub document: String,
